@@ -1,0 +1,157 @@
+// Package server is the gRPC front end: it reads what a caller sent, has it authenticated, hands an order to the authority and translates the
+// outcome. It decides nothing: who the caller is says tokenreview, what it may have says ca.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+
+	chanceryv1 "github.com/chancery-ca/chancery/api/chancery/v1"
+	istiov1 "github.com/chancery-ca/chancery/api/istio/v1"
+	"github.com/chancery-ca/chancery/ca"
+	"github.com/chancery-ca/chancery/ca/errkind"
+	"github.com/chancery-ca/chancery/ca/identity"
+)
+
+// Limits of the wire, before anyone is authenticated.
+const (
+	maxMessage = 64 << 10
+	// maxHeaderList is what the transport reads of a call's metadata; checkMetadata refuses less than that, with a reason.
+	maxHeaderList = 128 << 10
+	maxStreams    = 100
+	// minPing lets Istio's agents ping every 30 s, and proxies that ping faster.
+	minPing = 10 * time.Second
+	// handshakeTimeout bounds a connection that does not get through TLS and the HTTP/2 preface.
+	handshakeTimeout = 10 * time.Second
+)
+
+// Config is what a Server is made of.
+type Config struct {
+	Authority *ca.Authority
+	// Chancery authenticates callers of chancery.v1.
+	Chancery identity.Authenticator
+	// Istio authenticates callers of istio.v1.auth; nil if that service is off.
+	Istio identity.Authenticator
+	// IstioJitter is the share of a lifetime of which a random part is taken off for Istio's agents.
+	IstioJitter float64
+	// Certificate returns the serving certificate for a connection.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// RequestTimeout bounds one call.
+	RequestTimeout time.Duration
+	// InFlight bounds the calls at work at once, over all doors.
+	InFlight int
+	// Watchers bounds the streams that watch the trust bundle.
+	Watchers int
+	// Track is called when a call begins, and what it returns when it ends; for liveness.
+	Track  func() (done func())
+	Logger *slog.Logger
+	Now    func() time.Time
+}
+
+// Server holds the gRPC services. Make one grpc.Server for each listener with GRPC.
+type Server struct {
+	config Config
+	gate   *gate
+	health *health.Server
+	watch  chan struct{} // a slot for each watcher
+	stop   chan struct{}
+}
+
+// New returns a Server.
+func New(config Config) *Server {
+	return &Server{
+		config: config,
+		gate:   &gate{slots: make(chan struct{}, config.InFlight), timeout: config.RequestTimeout, logger: config.Logger, track: config.Track},
+		health: health.NewServer(),
+		watch:  make(chan struct{}, config.Watchers),
+		stop:   make(chan struct{}),
+	}
+}
+
+// Door says which services a listener offers.
+type Door struct {
+	Chancery, Istio bool
+}
+
+// GRPC returns a grpc.Server with the services of a door, and with health and reflection.
+func (s *Server) GRPC(door Door) *grpc.Server {
+	server := grpc.NewServer(
+		grpc.Creds(credentials.NewTLS(&tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			NextProtos:     []string{"h2"},
+			GetCertificate: s.config.Certificate,
+		})),
+		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxHeaderListSize(maxHeaderList),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 15 * time.Minute, Time: time.Minute, Timeout: 20 * time.Second}),
+	)
+	if door.Chancery {
+		server.RegisterService(s.chancery(), nil)
+	}
+	if door.Istio && s.config.Istio != nil {
+		server.RegisterService(s.istio(), nil)
+	}
+	healthpb.RegisterHealthServer(server, s.health)
+	reflection.Register(server)
+	return server
+}
+
+// SetServing tells gRPC health checks whether the server can issue.
+func (s *Server) SetServing(ok bool) {
+	state := healthpb.HealthCheckResponse_NOT_SERVING
+	if ok {
+		state = healthpb.HealthCheckResponse_SERVING
+	}
+	for _, service := range []string{"", chanceryv1.CertificateAuthority_ServiceDesc.ServiceName, istiov1.IstioCertificateService_ServiceDesc.ServiceName} {
+		s.health.SetServingStatus(service, state)
+	}
+}
+
+// Drain tells health checks and watchers that the server stops: watchers end with Unavailable, so that they call again elsewhere.
+func (s *Server) Drain() {
+	s.health.Shutdown()
+	close(s.stop)
+}
+
+// issue authenticates the caller, lets the door complete the order and has it issued. What is wrong with a message is said only to a caller who
+// is known.
+func (s *Server) issue(ctx context.Context, authenticator identity.Authenticator, order ca.Order, complete func(*ca.Order) error) (*ca.Issuance, error) {
+	began := s.config.Now()
+	principal, err := authenticate(ctx, authenticator)
+	order.Principal, order.Remote = principal, remoteOf(ctx).String()
+	if err == nil {
+		err = complete(&order)
+	}
+	if err != nil {
+		s.config.Authority.Refused(ctx, order, err, began)
+		return nil, err
+	}
+	return s.config.Authority.Issue(ctx, order)
+}
+
+func authenticate(ctx context.Context, authenticator identity.Authenticator) (*identity.Principal, error) {
+	credential, err := credentialOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	principal, handled, err := authenticator.Authenticate(ctx, credential)
+	if err != nil {
+		return nil, err
+	}
+	if !handled || principal == nil {
+		return nil, errkind.New(errkind.Unauthenticated, "no credential of a kind that this server accepts")
+	}
+	return principal, nil
+}

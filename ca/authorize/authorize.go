@@ -1,0 +1,54 @@
+// Package authorize decides whether a principal may hold the names that it asks for. What no rule allows is denied.
+//
+// It never looks at a request's bytes and never changes names: a set of names is allowed whole or not at all.
+package authorize
+
+import (
+	"context"
+
+	"github.com/chancery-ca/chancery/ca/errkind"
+	"github.com/chancery-ca/chancery/ca/identity"
+)
+
+// Request is a question: may this principal hold these names under this profile?
+type Request struct {
+	Principal *identity.Principal
+	Profile   string
+	Names     identity.Names // normalized
+}
+
+// Rule answers a Request: with the name of the rule that allowed it, or with a classified error. ok=false means that the rule has
+// nothing to say and the next one is asked. Rules are immutable and safe for concurrent use.
+type Rule func(ctx context.Context, request Request) (name string, ok bool, err error)
+
+// First returns a Rule that asks rules in order; the first that answers decides. If none does, the request is denied with a
+// sentence that says what the principal may have.
+func First(rules ...Rule) Rule {
+	return func(ctx context.Context, request Request) (string, bool, error) {
+		for _, rule := range rules {
+			if name, ok, err := rule(ctx, request); ok || err != nil {
+				return name, ok, err
+			}
+		}
+		return "", false, errkind.New(errkind.Denied, "%s may not hold %s under profile %s: it may hold its own SPIFFE ID under a SPIFFE profile, and whatever a rule in the server's configuration grants it",
+			request.Principal.ID, request.Names, request.Profile)
+	}
+}
+
+// Self allows a principal its own identity and nothing else.
+func Self() Rule {
+	return func(_ context.Context, request Request) (string, bool, error) {
+		names := request.Names
+		own := len(names.URIs) == 1 && len(names.DNS)+len(names.IPs) == 0 && names.URIs[0] == request.Principal.ID.String()
+		return "self", own, nil
+	}
+}
+
+// Server allows the server's own principal the names of its serving certificate, under one profile.
+func Server(profile string, names identity.Names) Rule {
+	allowed := names.Normalize()
+	return func(_ context.Context, request Request) (string, bool, error) {
+		ok := request.Principal.Method == identity.MethodServer && request.Profile == profile && request.Names.Equal(allowed)
+		return "server", ok, nil
+	}
+}

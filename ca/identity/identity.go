@@ -1,0 +1,92 @@
+// Package identity holds who calls: the credential a workload shows and the Principal that an Authenticator makes of it.
+//
+// It never decides what a principal may have (ca/authorize does) and never talks to a network.
+package identity
+
+import (
+	"context"
+	"crypto/x509"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/spiffe/go-spiffe/v2/spiffeid"
+)
+
+// Method names the kind of credential that proved a Principal. Values are fixed: they are metric labels and ledger values.
+type Method string
+
+// The methods.
+const (
+	MethodKubernetes Method = "kubernetes" // a service-account token, verified against its cluster
+	MethodJoinToken  Method = "join_token" // a one-time token, made by the operator
+	MethodServer     Method = "server"     // the server itself, for its serving certificate
+)
+
+// Principal is an authenticated caller. It is immutable once an Authenticator has returned it.
+type Principal struct {
+	// ID is the caller's own identity, in our trust domain.
+	ID spiffeid.ID
+	// Method says by which kind of credential the identity was proven.
+	Method Method
+	// CredentialID identifies the credential without revealing it: a token's jti, or the public half of a join token.
+	CredentialID string
+	// Expiry is when the credential ends; zero if it does not say.
+	Expiry time.Time
+	// JoinToken is the hash of the join token that the issuance has to consume; empty for every other method.
+	JoinToken []byte
+	// Kubernetes is set for MethodKubernetes.
+	Kubernetes *Kubernetes
+}
+
+// Kubernetes is what a cluster says of a service-account token's holder.
+type Kubernetes struct {
+	Cluster            string
+	Namespace          string
+	ServiceAccount     string
+	ServiceAccountUID  string
+	PodName, PodUID    string
+	NodeName, NodeUID  string
+	TokenAudienceMatch string // the audience of ours that the token carried
+}
+
+// Credential is what a caller showed, not yet believed.
+type Credential struct {
+	// Bearer is the token of the authorization header; empty if there was none.
+	Bearer Secret
+	// ClusterID is the cluster that the caller says it runs in; empty means the local one.
+	ClusterID string
+	// PeerChain is the client certificate chain of the TLS connection, unverified beyond what TLS did; empty if there was none.
+	PeerChain []*x509.Certificate
+	// Remote is the address that the connection came from, for the audit record. It proves nothing.
+	Remote netip.AddrPort
+}
+
+// Authenticator turns a Credential into a Principal.
+type Authenticator interface {
+	// Authenticate returns handled=false, and nothing else, if the credential is not of the kind that this Authenticator knows.
+	// Otherwise its verdict is final: the first Authenticator that handles a credential decides. Errors are classified by
+	// errkind: Unauthenticated when the credential is bad, Unavailable or Exhausted when that could not be found out. It is safe for
+	// concurrent use and honours ctx.
+	Authenticate(ctx context.Context, credential Credential) (principal *Principal, handled bool, err error)
+}
+
+// Secret is a string that shows itself nowhere: not in logs, not in formatted text, not in JSON.
+type Secret string
+
+const redacted = "[redacted]"
+
+// String returns a fixed text.
+func (Secret) String() string { return redacted }
+
+// GoString returns a fixed text.
+func (Secret) GoString() string { return redacted }
+
+// LogValue returns a fixed text.
+func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+
+// MarshalText returns a fixed text; JSON and YAML encoders use it.
+func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// Reveal returns the secret itself.
+func (s Secret) Reveal() string { return string(s) }

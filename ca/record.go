@@ -1,0 +1,105 @@
+package ca
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/chancery-ca/chancery/ca/errkind"
+)
+
+// metrics has fixed label values only: a profile that does not exist counts as "unknown".
+type metrics struct {
+	decisions *prometheus.CounterVec
+	duration  *prometheus.HistogramVec
+	notAfter  *prometheus.GaugeVec
+	sequence  prometheus.Gauge
+}
+
+func newMetrics(registerer prometheus.Registerer) *metrics {
+	m := &metrics{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "chancery_issuance_decisions_total", Help: "Orders decided, by door, profile and result (issued, or the kind of the refusal).",
+		}, []string{"door", "profile", "result"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "chancery_issuance_duration_seconds", Help: "Time from an authenticated order to its decision, by door.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"door"}),
+		notAfter: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "chancery_issuer_not_after_seconds", Help: "Unix time at which a certificate above the leaves ends, by role and SHA-256 fingerprint.",
+		}, []string{"role", "fingerprint"}),
+		sequence: prometheus.NewGauge(prometheus.GaugeOpts{Name: "chancery_bundle_sequence", Help: "Sequence number of the trust bundle in use."}),
+	}
+	registerer.MustRegister(m.decisions, m.duration, m.notAfter, m.sequence)
+	return m
+}
+
+func (m *metrics) snapshot(s *snapshot) {
+	m.sequence.Set(float64(s.bundle.Sequence()))
+	m.notAfter.Reset()
+	for _, anchor := range s.bundle.Anchors() {
+		m.notAfter.WithLabelValues("anchor", fingerprint(anchor.Raw)).Set(float64(anchor.NotAfter.Unix()))
+	}
+	for _, issuer := range s.issuers {
+		if !s.bundle.Contains(issuer) {
+			m.notAfter.WithLabelValues("issuer", fingerprint(issuer.Raw)).Set(float64(issuer.NotAfter.Unix()))
+		}
+	}
+}
+
+func fingerprint(der []byte) string {
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:])
+}
+
+// Refused records the refusal of an order that did not reach Issue: its caller was not authenticated, or the door refused it.
+func (a *Authority) Refused(ctx context.Context, order Order, err error, began time.Time) {
+	a.record(ctx, order, nil, err, began)
+}
+
+// record writes the one audit record of a decision, and counts it. The cause of a refusal goes here and not to the caller.
+func (a *Authority) record(ctx context.Context, order Order, issuance *Issuance, err error, began time.Time) {
+	result := "issued"
+	if err != nil {
+		result = errkind.Of(err).String()
+	}
+	name := order.Profile
+	if name == "" {
+		name = DefaultProfile
+	}
+	label := name
+	if _, ok := a.current.Load().profiles[name]; !ok {
+		label = "unknown"
+	}
+	a.metrics.decisions.WithLabelValues(string(order.Door), label, result).Inc()
+	a.metrics.duration.WithLabelValues(string(order.Door)).Observe(a.now().Sub(began).Seconds())
+
+	level := slog.LevelInfo
+	if kind := errkind.Of(err); err != nil && (kind.Retryable() || kind == errkind.Internal) {
+		level = slog.LevelError // ours to mend
+	}
+	if !a.logger.Enabled(ctx, level) {
+		return
+	}
+	attributes := make([]slog.Attr, 0, 16)
+	attributes = append(attributes, slog.String("decision", result), slog.String("door", string(order.Door)), slog.String("profile", name),
+		slog.String("remote", order.Remote))
+	if p := order.Principal; p != nil {
+		attributes = append(attributes, slog.String("spiffe_id", p.ID.String()), slog.String("method", string(p.Method)), slog.String("credential_id", p.CredentialID))
+		if k := p.Kubernetes; k != nil {
+			attributes = append(attributes, slog.String("cluster", k.Cluster), slog.String("pod", k.Namespace+"/"+k.PodName), slog.String("node", k.NodeName))
+		}
+	}
+	if issuance != nil {
+		attributes = append(attributes, slog.String("serial", issuance.Serial.String()), slog.String("rule", issuance.Rule),
+			slog.Time("not_after", issuance.NotAfter), slog.Uint64("bundle_sequence", issuance.Bundle.Sequence()))
+	}
+	if err != nil {
+		attributes = append(attributes, slog.String("error", err.Error()))
+	}
+	a.logger.LogAttrs(ctx, level, "audit", attributes...)
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	"github.com/chancery-ca/chancery/ca"
+	"github.com/chancery-ca/chancery/ca/authorize"
+	"github.com/chancery-ca/chancery/ca/identity"
+	"github.com/chancery-ca/chancery/ca/keypolicy"
+	"github.com/chancery-ca/chancery/ca/profile"
+	"github.com/chancery-ca/chancery/csr"
+	"github.com/chancery-ca/chancery/internal/config"
+)
+
+// serverProfile is the profile of the server's own certificate. It is built in: no configuration and no rule but the server's reaches it.
+const serverProfile = "chancery-server"
+
+// usages are the extended key usages by their name in a profile.
+var usages = map[string]x509.ExtKeyUsage{
+	"server_auth": x509.ExtKeyUsageServerAuth,
+	"client_auth": x509.ExtKeyUsageClientAuth,
+}
+
+// keyKinds are the kinds of keys by their name in keys.algorithms.
+var keyKinds = map[string]keypolicy.Kind{
+	"ecdsa-p256": keypolicy.P256,
+	"ecdsa-p384": keypolicy.P384,
+	"ecdsa-p521": keypolicy.P521,
+	"ed25519":    keypolicy.Ed25519,
+	"rsa-2048":   keypolicy.RSA2048,
+	"rsa-3072":   keypolicy.RSA3072,
+	"rsa-4096":   keypolicy.RSA4096,
+}
+
+// newPolicy builds everything that a reload replaces.
+func newPolicy(cfg *config.Config, now time.Time) (ca.Config, error) {
+	backend, err := newBackend(cfg, now)
+	if err != nil {
+		return ca.Config{}, err
+	}
+	profiles, err := newProfiles(cfg)
+	if err != nil {
+		return ca.Config{}, err
+	}
+	rules := []authorize.Rule{authorize.Server(serverProfile, serverNames(cfg)), authorize.Self()}
+	for _, rule := range cfg.Rules {
+		granted, err := authorize.Granted(authorize.Grant{Name: rule.Name, Profile: rule.Profile, Identity: rule.Identity, DNS: rule.DNS, IPs: rule.IP})
+		if err != nil {
+			return ca.Config{}, err
+		}
+		rules = append(rules, granted)
+	}
+	keys, err := newKeyPolicy(cfg)
+	if err != nil {
+		return ca.Config{}, err
+	}
+	return ca.Config{Signer: backend, Profiles: profiles, Rule: authorize.First(rules...), Requests: csr.Rules{Keys: keys, Wildcards: true}}, nil
+}
+
+func newProfiles(cfg *config.Config) (map[string]*profile.Profile, error) {
+	profiles := make(map[string]*profile.Profile, len(cfg.Profiles)+1)
+	add := func(c profile.Config) error {
+		p, err := profile.New(c)
+		if err != nil {
+			return err
+		}
+		profiles[c.Name] = p
+		return nil
+	}
+	for name, settings := range cfg.Profiles {
+		if name == serverProfile {
+			return nil, fmt.Errorf("profiles.%s: this name is the server's own; choose another", name)
+		}
+		c := profile.Config{
+			Name: name, Names: profile.NameKind(settings.Names), DefaultLifetime: settings.DefaultLifetime, MinLifetime: settings.MinLifetime,
+			MaxLifetime: settings.MaxLifetime,
+		}
+		for _, text := range settings.Usages {
+			usage, ok := usages[text]
+			if !ok {
+				return nil, fmt.Errorf("profiles.%s.usages: %q is not known", name, text)
+			}
+			c.Usages = append(c.Usages, usage)
+		}
+		if err := add(c); err != nil {
+			return nil, err
+		}
+	}
+	lifetime := cfg.Server.CertificateLifetime
+	return profiles, add(profile.Config{
+		Name: serverProfile, Names: profile.NamesDNS, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DefaultLifetime: lifetime, MinLifetime: min(lifetime, 5*time.Minute), MaxLifetime: lifetime,
+	})
+}
+
+func newKeyPolicy(cfg *config.Config) (keypolicy.Policy, error) {
+	c := keypolicy.Config{}
+	for _, name := range cfg.Keys.Algorithms {
+		kind, ok := keyKinds[name]
+		if !ok {
+			return keypolicy.Policy{}, fmt.Errorf("keys.algorithms: %q is not known", name)
+		}
+		c.Allow = append(c.Allow, kind)
+	}
+	if path := cfg.Keys.BlockedFile; path != "" {
+		blocked, err := keypolicy.LoadBlockedKeys(path)
+		if err != nil {
+			return keypolicy.Policy{}, fmt.Errorf("keys.blocked_file: %w", err)
+		}
+		c.Blocked = blocked.Contains
+	}
+	return keypolicy.New(c)
+}
+
+func serverNames(cfg *config.Config) identity.Names {
+	return identity.Names{DNS: cfg.Server.DNSNames, IPs: cfg.Server.IPAddresses}.Normalize()
+}
+
+// validatePolicy says what a start would say of everything that the configuration names.
+func validatePolicy(cfg *config.Config) error {
+	policy, err := newPolicy(cfg, time.Now())
+	if err != nil {
+		return err
+	}
+	if _, err := newReviewer(cfg); err != nil {
+		return err
+	}
+	return ca.Validate(policy)
+}

@@ -1,0 +1,53 @@
+// Package signer defines what a signing backend is: whatever holds the issuing key, in this process or elsewhere.
+//
+// Backends are in its folders, one each; signertest holds the contract that each of them passes. The package never decides what may be
+// signed, and never trusts what comes back: the authority checks every chain.
+package signer
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"time"
+
+	"github.com/chancery-ca/chancery/ca/bundle"
+	"github.com/chancery-ca/chancery/ca/chain"
+	"github.com/chancery-ca/chancery/csr"
+)
+
+// Order is what a backend is asked to sign. It was authorised, and its serial is reserved.
+type Order struct {
+	// Request is the parsed and verified PKCS #10 request.
+	Request *csr.Request
+	// Leaf is the content that was approved. A backend that cannot sign exactly this returns a Permanent error or a certificate that says
+	// less (a shorter life), never one that says more.
+	Leaf chain.Leaf
+	// Profile is the name of the profile, for backends that map it to one of their own.
+	Profile string
+}
+
+// Signer is a signing backend.
+type Signer interface {
+	// Sign returns the chain for an order, leaf first, without the trust anchor, each certificate strictly parsed. It returns within ctx's
+	// deadline, releases everything when ctx ends, and is safe for concurrent use. The order's slices are read only. It is not idempotent: a caller
+	// never repeats a call whose outcome it does not know. Errors: ErrPermanent when the order can never be signed; every other error
+	// means that the backend is unavailable and that nothing is known to have been issued. No error holds a secret.
+	Sign(ctx context.Context, order Order) (chain.Chain, error)
+	// Roots returns the pinned anchors that chains from this backend end at.
+	Roots() *bundle.Bundle
+}
+
+// ErrPermanent marks an order that this backend will never sign; wrap it with the reason.
+var ErrPermanent = errors.New("the signing backend refused the order")
+
+// Issuers is an optional capability: a backend that knows before it signs which certificates will stand above the leaf, the leaf's issuer
+// first and the anchor last, so that a lifetime can be fitted into theirs.
+type Issuers interface {
+	Issuers() []*x509.Certificate
+}
+
+// Prober is an optional capability: a backend that can tell, without issuing anything, whether it would be able to sign.
+type Prober interface {
+	// Probe returns nil if a signature can be made now.
+	Probe(ctx context.Context, now time.Time) error
+}
