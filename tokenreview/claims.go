@@ -1,0 +1,102 @@
+package tokenreview
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/chancery-ca/chancery/ca/errkind"
+)
+
+// clockSkew is how far a token's issue time may lie ahead of our clock: as much as the API server itself allows.
+const clockSkew = time.Minute
+
+// accountPrefix begins the user name of every service account.
+const accountPrefix = "system:serviceaccount:"
+
+// claims is what a token says of itself. None of it is verified before a cluster has accepted the token.
+type claims struct {
+	audiences []string
+	expires   time.Time
+	subject   string
+	id        string // the jti; empty if there is none fit for a log
+}
+
+// peek reads a token's claims without verifying them, and refuses a token that cannot be good: of the wrong shape, without one of
+// the audiences, without an expiry, or expired at now.
+func peek(token string, audiences []string, now time.Time) (claims, error) {
+	payload, err := parseShape(token)
+	if err != nil {
+		return claims{}, err
+	}
+	var c claims
+	var ok bool
+	if c.audiences, ok = payload.texts("aud"); !ok {
+		return claims{}, errkind.New(errkind.Unauthenticated, "token has no audience (aud): %s", askFor(audiences))
+	}
+	if !slices.ContainsFunc(c.audiences, func(audience string) bool { return slices.Contains(audiences, audience) }) {
+		return claims{}, errkind.New(errkind.Unauthenticated, "token is for another audience: %s", askFor(audiences))
+	}
+	if c.subject, ok = payload.text("sub"); !ok || !strings.HasPrefix(c.subject, accountPrefix) {
+		return claims{}, errkind.New(errkind.Unauthenticated,
+			"token's subject is no service account: send the token of a projected serviceAccountToken volume")
+	}
+	if c.expires, ok = payload.date("exp"); !ok {
+		return claims{}, errkind.New(errkind.Unauthenticated,
+			"token has no expiry (exp, in whole seconds, up to the year 9999): send the token of a projected serviceAccountToken volume")
+	}
+	if err := checkExpiry(c.expires, now); err != nil {
+		return claims{}, err
+	}
+	for _, name := range []string{"nbf", "iat"} {
+		if err := checkStart(payload, name, c.expires, now); err != nil {
+			return claims{}, err
+		}
+	}
+	if id, _ := payload.text("jti"); isIdentifier(id) {
+		c.id = id
+	}
+	return c, nil
+}
+
+func askFor(audiences []string) string {
+	return "request one with audience " + strings.Join(audiences, " or ")
+}
+
+// checkExpiry refuses a token on and after its expiry (RFC 7519 §4.1.4), without leeway: the API server would give it another minute.
+func checkExpiry(expires, now time.Time) error {
+	if now.Before(expires) {
+		return nil
+	}
+	return errkind.New(errkind.Unauthenticated,
+		"token expired at %s and the clock here says %s: send the volume's current token, and compare the clocks if it is current",
+		stamp(expires), stamp(now))
+}
+
+func checkStart(payload object, name string, expires, now time.Time) error {
+	if _, present := payload[name]; !present {
+		return nil
+	}
+	start, ok := payload.date(name)
+	switch {
+	case !ok:
+		return malformed("its " + name + " is no time in whole seconds")
+	case !start.Before(expires):
+		return malformed("its " + name + " is not before its exp")
+	case start.After(now.Add(clockSkew)):
+		return errkind.New(errkind.Unauthenticated,
+			"token starts (%s) at %s and the clock here says %s: set the clocks of this server and of the cluster",
+			name, stamp(start), stamp(now))
+	}
+	return nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// isIdentifier tells whether a text from outside is fit to be an identifier in an audit record: 1 to 128 visible ASCII characters.
+func isIdentifier(text string) bool {
+	if text == "" || len(text) > 128 {
+		return false
+	}
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
