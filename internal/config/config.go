@@ -1,0 +1,210 @@
+// Package config loads the server's one YAML file, strictly: what it does not know, it refuses, with file, line and key, and all
+// problems at once.
+//
+// The embedded default.yaml is the source of every default and the manual: what a setting means, its format, unit and bounds stand
+// there as comments. A user's file is laid over it.
+//
+// The package never opens what a setting names (keys, databases, kubeconfigs), never reads the environment and never holds a secret:
+// it says what was asked for, and the packages that act on a setting build their own checked values from it.
+package config
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"time"
+
+	"github.com/spiffe/go-spiffe/v2/spiffeid"
+)
+
+// Config is every setting, loaded and within its bounds. Meaning and unit of each are in default.yaml. Treat it as read-only.
+type Config struct {
+	TrustDomain    spiffeid.TrustDomain `yaml:"trust_domain"`
+	Listen         Listen               `yaml:"listen"`
+	Server         Server               `yaml:"server"`
+	Limits         Limits               `yaml:"limits"`
+	Log            Log                  `yaml:"log"`
+	Signer         Signer               `yaml:"signer"`
+	Ledger         Ledger               `yaml:"ledger"`
+	Authentication Authentication       `yaml:"authentication"`
+	Istio          Istio                `yaml:"istio"`
+	Keys           Keys                 `yaml:"keys"`
+	Profiles       map[string]Profile   `yaml:"profiles"`
+	Rules          []Rule               `yaml:"rules"`
+
+	origins map[string]origin // by dotted path
+}
+
+// Listen holds the addresses of the servers, as host:port.
+type Listen struct {
+	GRPC string `yaml:"grpc"`
+	HTTP string `yaml:"http"`
+}
+
+// Server describes the server's own certificate and its time limits.
+type Server struct {
+	DNSNames            []string      `yaml:"dns_names"`
+	IPAddresses         []netip.Addr  `yaml:"ip_addresses"`
+	CertificateLifetime time.Duration `yaml:"certificate_lifetime"`
+	RequestTimeout      time.Duration `yaml:"request_timeout"`
+	DrainTimeout        time.Duration `yaml:"drain_timeout"`
+}
+
+// Limits bounds what the server carries at once.
+type Limits struct {
+	InFlight    int `yaml:"in_flight"`
+	Watchers    int `yaml:"watchers"`
+	Connections int `yaml:"connections"`
+}
+
+// Log describes the server's log.
+type Log struct {
+	Level  slog.Level `yaml:"level"`
+	Format string     `yaml:"format"` // json or text
+}
+
+// Signer says who holds the signing key.
+type Signer struct {
+	Driver string      `yaml:"driver"` // local
+	Local  LocalSigner `yaml:"local"`
+}
+
+// LocalSigner names the files of the local driver.
+type LocalSigner struct {
+	Certificate string `yaml:"certificate" config:"path"`
+	Key         string `yaml:"key" config:"path"`
+	Roots       string `yaml:"roots" config:"path"`
+}
+
+// Ledger says where the roll of issuances is.
+type Ledger struct {
+	Driver string `yaml:"driver"` // sqlite
+	SQLite SQLite `yaml:"sqlite"`
+}
+
+// SQLite names the database file of the sqlite driver.
+type SQLite struct {
+	Path string `yaml:"path" config:"path"`
+}
+
+// Authentication holds the ways in which callers prove who they are.
+type Authentication struct {
+	JoinTokens JoinTokens `yaml:"join_tokens"`
+	Kubernetes Kubernetes `yaml:"kubernetes"`
+}
+
+// JoinTokens accepts one-time tokens.
+type JoinTokens struct {
+	Enabled bool `yaml:"enabled"`
+}
+
+// Kubernetes accepts service-account tokens.
+type Kubernetes struct {
+	Enabled           bool          `yaml:"enabled"`
+	Cluster           string        `yaml:"cluster"`
+	Kubeconfig        string        `yaml:"kubeconfig" config:"path"` // empty: in-cluster
+	Audiences         []string      `yaml:"audiences"`
+	ClusterIDs        []string      `yaml:"cluster_ids"`
+	NodeBoundTokens   bool          `yaml:"node_bound_tokens"`
+	Timeout           time.Duration `yaml:"timeout"`
+	QPS               int           `yaml:"qps"`
+	Burst             int           `yaml:"burst"`
+	MaxInFlight       int           `yaml:"max_in_flight"`
+	CacheSize         int           `yaml:"cache_size"`
+	CacheTTL          time.Duration `yaml:"cache_ttl"`
+	NegativeCacheSize int           `yaml:"negative_cache_size"`
+	NegativeCacheTTL  time.Duration `yaml:"negative_cache_ttl"`
+}
+
+// Istio describes Istio's certificate API.
+type Istio struct {
+	Enabled        bool     `yaml:"enabled"`
+	Listen         string   `yaml:"listen"` // empty: shares Listen.GRPC
+	Audiences      []string `yaml:"audiences"`
+	LifetimeJitter float64  `yaml:"lifetime_jitter"` // a share of the lifetime
+}
+
+// Keys says which keys may be certified.
+type Keys struct {
+	Algorithms  []string `yaml:"algorithms"`
+	BlockedFile string   `yaml:"blocked_file" config:"path"` // empty: none
+}
+
+// Profile is a kind of certificate.
+type Profile struct {
+	Names           string        `yaml:"names"`  // spiffe or dns
+	Usages          []string      `yaml:"usages"` // server_auth, client_auth
+	DefaultLifetime time.Duration `yaml:"default_lifetime"`
+	MinLifetime     time.Duration `yaml:"min_lifetime"`
+	MaxLifetime     time.Duration `yaml:"max_lifetime"`
+}
+
+// Rule grants names beyond the caller's own identity.
+type Rule struct {
+	Name     string         `yaml:"name"`
+	Profile  string         `yaml:"profile"`
+	Identity string         `yaml:"identity"` // a SPIFFE ID, or one that ends in /*
+	DNS      []string       `yaml:"dns" config:"optional"`
+	IP       []netip.Prefix `yaml:"ip" config:"optional"` // an address has the full length
+}
+
+//go:embed default.yaml
+var defaultYAML []byte
+
+const defaultName = "default.yaml"
+
+// Default returns the configuration of an empty file. Its paths stay relative.
+func Default() *Config {
+	c, err := Parse(defaultName, nil, "")
+	if err != nil {
+		panic(fmt.Sprintf("embedded %s: %v", defaultName, err)) //nolint:forbidigo // a build that the package's tests refuse
+	}
+	return c
+}
+
+// Load reads the file at path over the defaults. Its relative paths, and those of the defaults, start at the file's folder. The error
+// is a *Error when the content is at fault.
+func Load(path string) (*Config, error) {
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("locating the configuration: %w", err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the configuration: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	return Parse(path, data, dir)
+}
+
+// Parse lays data over the defaults. Problems and origins call the data by name. Relative paths are resolved against dir, which is
+// absolute; with an empty dir they stay as written.
+func Parse(name string, data []byte, dir string) (*Config, error) {
+	c := &Config{origins: make(map[string]origin)}
+	found := &problems{name: name}
+	for _, source := range []struct {
+		name string
+		data []byte
+	}{{"", defaultYAML}, {name, data}} {
+		root := document(source.data, found)
+		if root == nil {
+			continue
+		}
+		d := &decoder{file: source.name, dir: dir, origins: c.origins, problems: found}
+		d.mapping("", root, reflect.ValueOf(c).Elem(), false)
+	}
+	validate(c, found)
+	if err := found.err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}

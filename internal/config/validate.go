@@ -1,0 +1,168 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds of lifetimes. 825 days is what TLS clients accept of a private authority's server certificate.
+const (
+	shortestLifetime = time.Second
+	longestLifetime  = 825 * day
+)
+
+// validate checks every value against the bounds that default.yaml gives.
+func validate(c *Config, found *problems) {
+	v := &checker{config: c, found: found}
+	v.trustDomain()
+	v.listen()
+	v.server()
+	v.limits()
+	v.drivers()
+	v.authentication()
+	v.istio()
+	v.keys()
+	v.profiles()
+	v.rules()
+}
+
+func (v *checker) trustDomain() {
+	if v.config.TrustDomain.IsZero() {
+		v.bad("trust_domain", "is empty")
+	}
+}
+
+func (v *checker) listen() {
+	addresses := []struct{ path, value string }{
+		{"listen.grpc", v.config.Listen.GRPC},
+		{"listen.http", v.config.Listen.HTTP},
+	}
+	if v.config.Istio.Listen != "" {
+		addresses = append(addresses, struct{ path, value string }{"istio.listen", v.config.Istio.Listen})
+	}
+	for i, a := range addresses {
+		if !v.address(a.path, a.value) {
+			continue
+		}
+		for _, b := range addresses[:i] {
+			if !v.found.has(b.path) && collide(a.value, b.value) {
+				v.bad(v.latest(a.path, b.path), "%s (%s) and %s (%s) cannot both be listened on", b.path, b.value, a.path, a.value)
+			}
+		}
+	}
+}
+
+// address checks a host:port to listen on.
+func (v *checker) address(path, value string) bool {
+	host, port, err := net.SplitHostPort(value)
+	if err != nil {
+		v.bad(path, "%q is not host:port, such as \":8443\" or \"127.0.0.1:8443\"", value)
+		return false
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
+		v.bad(path, "%q is not a port from 0 to 65535", port)
+		return false
+	}
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && !isDNSName(host) {
+		v.bad(path, "%q is neither an IP address nor a DNS name", host)
+		return false
+	}
+	return true
+}
+
+// collide tells whether two valid addresses cannot be listened on at once. Port 0 never collides.
+func collide(a, b string) bool {
+	hostA, portA, _ := net.SplitHostPort(a)
+	hostB, portB, _ := net.SplitHostPort(b)
+	all := func(host string) bool { return host == "" || host == "0.0.0.0" || host == "::" }
+	return portA == portB && portA != "0" && (hostA == hostB || all(hostA) || all(hostB))
+}
+
+func (v *checker) server() {
+	s := v.config.Server
+	v.count("server.dns_names", len(s.DNSNames), 0, 100)
+	unique(v, "server.dns_names", s.DNSNames, func(path, name string) {
+		if !isDNSName(name) {
+			v.bad(path, "%q is not %s", name, dnsNameFormat)
+		}
+	})
+	v.count("server.ip_addresses", len(s.IPAddresses), 0, 100)
+	unique(v, "server.ip_addresses", s.IPAddresses, func(path string, addr netip.Addr) {
+		if addr.IsUnspecified() || addr.IsMulticast() {
+			v.bad(path, "%s is not the address of a server", addr)
+		}
+	})
+	if len(s.DNSNames)+len(s.IPAddresses) == 0 && !v.found.has("server.ip_addresses") {
+		v.bad("server.dns_names", "needs a name, or server.ip_addresses an address: clients have to know the server by one")
+	}
+	v.duration("server.certificate_lifetime", s.CertificateLifetime, 5*time.Minute, 90*day)
+	v.duration("server.request_timeout", s.RequestTimeout, 100*time.Millisecond, 5*time.Minute)
+	v.duration("server.drain_timeout", s.DrainTimeout, 100*time.Millisecond, 10*time.Minute)
+}
+
+func (v *checker) limits() {
+	l := v.config.Limits
+	v.number("limits.in_flight", l.InFlight, 100_000)
+	v.number("limits.watchers", l.Watchers, 1_000_000)
+	v.number("limits.connections", l.Connections, 1_000_000)
+}
+
+func (v *checker) drivers() {
+	c := v.config
+	v.oneOf("log.format", c.Log.Format, "json", "text")
+	v.oneOf("signer.driver", c.Signer.Driver, "local")
+	v.filled("signer.local.certificate", c.Signer.Local.Certificate)
+	v.filled("signer.local.key", c.Signer.Local.Key)
+	v.filled("signer.local.roots", c.Signer.Local.Roots)
+	v.oneOf("ledger.driver", c.Ledger.Driver, "sqlite")
+	v.filled("ledger.sqlite.path", c.Ledger.SQLite.Path)
+}
+
+func (v *checker) authentication() {
+	a := v.config.Authentication
+	if !a.JoinTokens.Enabled && !a.Kubernetes.Enabled {
+		v.bad("authentication", "enable join_tokens or kubernetes; otherwise nobody can get a certificate")
+	}
+	const path = "authentication.kubernetes."
+	k := a.Kubernetes
+	v.name(path+"cluster", k.Cluster)
+	v.words(path+"audiences", k.Audiences, 1, 16)
+	v.words(path+"cluster_ids", k.ClusterIDs, 0, 64)
+	v.duration(path+"timeout", k.Timeout, 100*time.Millisecond, 30*time.Second)
+	v.number(path+"qps", k.QPS, 100_000)
+	v.number(path+"burst", k.Burst, 100_000)
+	if k.Burst < k.QPS && v.trusted(path+"qps", path+"burst") {
+		v.bad(v.latest(path+"burst", path+"qps"), "burst (%d) must be at least qps (%d)", k.Burst, k.QPS)
+	}
+	v.number(path+"max_in_flight", k.MaxInFlight, 4096)
+	v.number(path+"cache_size", k.CacheSize, 1_000_000)
+	v.duration(path+"cache_ttl", k.CacheTTL, time.Millisecond, 10*time.Second)
+	v.number(path+"negative_cache_size", k.NegativeCacheSize, 1_000_000)
+	v.duration(path+"negative_cache_ttl", k.NegativeCacheTTL, time.Millisecond, 10*time.Second)
+}
+
+func (v *checker) istio() {
+	i := v.config.Istio
+	v.words("istio.audiences", i.Audiences, 1, 16)
+	if i.LifetimeJitter < 0 || i.LifetimeJitter > 0.2 {
+		v.bad("istio.lifetime_jitter", "%v is not from 0 to 0.2", i.LifetimeJitter)
+	}
+}
+
+func (v *checker) keys() {
+	algorithms := v.config.Keys.Algorithms
+	v.count("keys.algorithms", len(algorithms), 1, 7)
+	unique(v, "keys.algorithms", algorithms, func(path, name string) {
+		v.oneOf(path, name, "ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "ed25519", "rsa-2048", "rsa-3072", "rsa-4096")
+	})
+}
+
+// isName tells whether s can name a profile, a rule or a cluster. Dots are left out: names are elements of dotted paths.
+func isName(s string) bool {
+	return s != "" && len(s) <= 63 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
+
+const nameFormat = `1 to 63 lower-case letters, digits and "-"`
