@@ -105,18 +105,37 @@ func serviceAccountTokens(with *authentication) (*tokenreview.Entry, error) {
 		MaxInFlight:     settings.MaxInFlight,
 		CacheSize:       settings.CacheSize,
 		CacheTTL:        settings.CacheTTL,
+		NegativeSize:    settings.NegativeCacheSize,
 		NegativeTTL:     settings.NegativeCacheTTL,
 	}, with.logger, with.metrics)
 	if err != nil {
 		return nil, err
 	}
-	with.addToReady(telemetry.Check{Name: "kubernetes-" + with.door, Severity: telemetry.Degraded, Run: func(context.Context) error {
-		if ok, since, reason := online.Health(); !ok {
-			return fmt.Errorf("token reviews fail since %s: %s", since.UTC().Format(time.RFC3339), reason)
-		}
-		return nil
-	}})
+	with.addToReady(telemetry.Check{Name: "kubernetes-" + with.door, Severity: telemetry.Degraded, Run: reachable(online)})
 	return &tokenreview.Entry{Accepts: "a Kubernetes service-account token for " + fmt.Sprint(with.audiences), Authenticator: online}, nil
+}
+
+// probeEvery is how often a cluster that answers is asked without a caller's need.
+const probeEvery = 15 * time.Second
+
+// reachable returns a check of whether token reviews can be made. Without callers only a probe finds out that the cluster is gone, or back.
+func reachable(online *tokenreview.Online) func(context.Context) error {
+	var probed time.Time // a check is run by one goroutine at a time
+	return func(ctx context.Context) error {
+		ok, _, _ := online.Health()
+		if ok && time.Since(probed) < probeEvery {
+			return nil
+		}
+		probed = time.Now()
+		if err := online.Probe(ctx); err == nil {
+			return nil
+		}
+		ok, since, reason := online.Health()
+		if ok {
+			return nil // it was our own limit
+		}
+		return fmt.Errorf("token reviews fail since %s: %s", since.UTC().Format(time.RFC3339), reason)
+	}
 }
 
 // newReviewer returns the client for token reviews, or nil without a cluster.

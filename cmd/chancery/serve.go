@@ -267,7 +267,7 @@ func (p *process) drain(cfg *config.Config, listeners []listener, httpServer *ht
 
 // follow keeps gRPC health at what readiness says.
 func (p *process) follow(ctx context.Context, ready *telemetry.Health) error {
-	const every = 2 * time.Second
+	const every = 5 * time.Second
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
