@@ -87,20 +87,24 @@ func (o *Online) decide(ctx context.Context, token, clusterID string) (verdict, 
 		o.metrics.unasked.Inc()
 		return verdict{}, err
 	}
+	// the cache comes before the claims: what is in it has passed them, and reading them costs more than the look-up
 	now := o.config.Now()
+	var key cacheKey
+	if len(token) <= MaxTokenBytes {
+		key = o.cache.key(o.config.Audiences, token)
+		if v, ok := o.cache.get(key, now); ok {
+			if v.err != nil {
+				o.metrics.lookedUp(lookupNegativeHit)
+			} else {
+				o.metrics.lookedUp(lookupHit)
+			}
+			return v, nil
+		}
+	}
 	claimed, err := peek(token, o.config.Audiences, now)
 	if err != nil {
 		o.metrics.unasked.Inc()
 		return verdict{}, err
-	}
-	key := o.cache.key(o.config.Audiences, token)
-	if v, ok := o.cache.get(key, now); ok {
-		if v.err != nil {
-			o.metrics.lookedUp(lookupNegativeHit)
-		} else {
-			o.metrics.lookedUp(lookupHit)
-		}
-		return v, nil
 	}
 	o.metrics.lookedUp(lookupMiss)
 	return o.share(ctx, key, token, claimed)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 const redacted = "[redacted]"
@@ -23,8 +24,15 @@ func Redact(groups []string, attr slog.Attr) slog.Attr {
 
 // secretName tells whether something of this name holds a secret. Names of what only points to one, such as token_id or key_id, do not match.
 func secretName(name string) bool {
-	name = strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(name))
-	for _, ending := range []string{
+	name = strings.Map(func(r rune) rune {
+		switch r {
+		case '_', '-', '.', ' ':
+			return -1
+		default:
+			return unicode.ToLower(r)
+		}
+	}, name)
+	for _, ending := range [...]string{
 		"token", "jwt", "authorization", "bearer", "password", "passphrase", "secret", "cookie",
 		"privatekey", "signingkey", "hmackey", "authkey", "keypem", "keyder", "keybytes", "keymaterial",
 	} {

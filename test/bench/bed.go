@@ -76,14 +76,17 @@ func (b *bed) startAPI() error {
 			return
 		}
 		b.reviews.Add(1)
-		payload, _ := base64.RawURLEncoding.DecodeString(strings.Split(review.Spec.Token, ".")[1])
+		w.Header().Set("Content-Type", "application/json")
+		review.TypeMeta = metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenReview"}
 		var claims tokenClaims
-		if err := json.Unmarshal(payload, &claims); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
+		parts := strings.Split(review.Spec.Token, ".")
+		payload, err := base64.RawURLEncoding.DecodeString(parts[len(parts)/2])
+		if err != nil || json.Unmarshal(payload, &claims) != nil {
+			w.WriteHeader(http.StatusCreated)
+			_ = json.NewEncoder(w).Encode(review) // not authenticated: the server's probe
 			return
 		}
 		k := claims.Kubernetes
-		review.TypeMeta = metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenReview"}
 		review.Status = authv1.TokenReviewStatus{
 			Authenticated: true,
 			Audiences:     []string{"chancery"},
@@ -99,7 +102,6 @@ func (b *bed) startAPI() error {
 				},
 			},
 		}
-		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
 		_ = json.NewEncoder(w).Encode(review) // the client has gone if this fails
 	}))
@@ -128,8 +130,7 @@ func (b *bed) startServer(ctx context.Context, binary string) error {
 	if err != nil {
 		return err
 	}
-	text = []byte(strings.Replace(strings.Replace(string(text), "kubernetes:\n    # ", "kubernetes:\n    # ", 1),
-		"kubeconfig: \"\"", "kubeconfig: "+filepath.Join(b.dir, "kubeconfig"), 1))
+	text = []byte(strings.Replace(string(text), "kubeconfig: \"\"", "kubeconfig: "+filepath.Join(b.dir, "kubeconfig"), 1))
 	start := strings.Index(string(text), "  kubernetes:\n")
 	if start < 0 {
 		return errors.New("the configuration has no kubernetes section")
