@@ -55,7 +55,7 @@ func faultOf(err error) fault {
 			"give it a valid service-account token or kubeconfig", delayOf(err)}
 	case code == http.StatusForbidden:
 		return fault{resultForbidden, "the server's own account may not create tokenreviews: " +
-			"bind it to the ClusterRole system:auth-delegator", delayOf(err)}
+			"bind it to a ClusterRole with the verb create on tokenreviews.authentication.k8s.io, which is all that it needs", delayOf(err)}
 	case code == http.StatusTooManyRequests:
 		return fault{resultThrottled, "the API server throttles token reviews", delayOf(err)}
 	default:

@@ -21,6 +21,8 @@ import (
 type doors struct {
 	chancery, istio identity.Authenticator
 	checks          []telemetry.Check
+	// tasks run for as long as the server does.
+	tasks []func(context.Context) error
 }
 
 // authenticators are the kinds of credentials, in the order in which they are asked. Each returns no entry if it is switched off.
@@ -39,6 +41,7 @@ type authentication struct {
 	metrics    *tokenreview.Metrics
 	logger     *slog.Logger
 	addToReady func(telemetry.Check)
+	addTask    func(func(context.Context) error)
 }
 
 func newDoors(cfg *config.Config, tokens ledger.Ledger, registerer prometheus.Registerer, logger *slog.Logger) (*doors, error) {
@@ -55,6 +58,7 @@ func newDoors(cfg *config.Config, tokens ledger.Ledger, registerer prometheus.Re
 		with := &authentication{
 			cfg: cfg, door: door, audiences: audiences, tokens: tokens, reviewer: reviewer, metrics: metrics, logger: logger,
 			addToReady: func(check telemetry.Check) { d.checks = append(d.checks, check) },
+			addTask:    func(task func(context.Context) error) { d.tasks = append(d.tasks, task) },
 		}
 		var entries []tokenreview.Entry
 		for _, build := range authenticators {
@@ -112,29 +116,40 @@ func serviceAccountTokens(with *authentication) (*tokenreview.Entry, error) {
 		return nil, err
 	}
 	with.addToReady(telemetry.Check{Name: "kubernetes-" + with.door, Severity: telemetry.Degraded, Run: reachable(online)})
+	with.addTask(func(ctx context.Context) error { return keepProbing(ctx, online) })
 	return &tokenreview.Entry{Accepts: "a Kubernetes service-account token for " + fmt.Sprint(with.audiences), Authenticator: online}, nil
 }
 
-// probeEvery is how often a cluster that answers is asked without a caller's need.
-const probeEvery = 15 * time.Second
+// How often a cluster is asked without a caller's need: one that answers, and one that does not.
+const (
+	probeWell = 15 * time.Second
+	probeIll  = 2 * time.Second
+)
 
-// reachable returns a check of whether token reviews can be made. Without callers only a probe finds out that the cluster is gone, or back.
+// keepProbing asks the cluster now and then until ctx ends. Without callers only a probe finds out that the cluster is gone, or back; readiness
+// then reads what is known and never waits for a cluster that hangs.
+func keepProbing(ctx context.Context, online *tokenreview.Online) error {
+	for {
+		_ = online.Probe(ctx) // what came of it is in Health, and in its log
+		wait := probeWell
+		if ok, _, _ := online.Health(); !ok {
+			wait = probeIll
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// reachable returns a check of whether token reviews could be made the last time.
 func reachable(online *tokenreview.Online) func(context.Context) error {
-	var probed time.Time // a check is run by one goroutine at a time
-	return func(ctx context.Context) error {
-		ok, _, _ := online.Health()
-		if ok && time.Since(probed) < probeEvery {
-			return nil
+	return func(context.Context) error {
+		if ok, since, reason := online.Health(); !ok {
+			return fmt.Errorf("token reviews fail since %s: %s", since.UTC().Format(time.RFC3339), reason)
 		}
-		probed = time.Now()
-		if err := online.Probe(ctx); err == nil {
-			return nil
-		}
-		ok, since, reason := online.Health()
-		if ok {
-			return nil // it was our own limit
-		}
-		return fmt.Errorf("token reviews fail since %s: %s", since.UTC().Format(time.RFC3339), reason)
+		return nil
 	}
 }
 
