@@ -8,7 +8,7 @@ VERSION = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 GOLANGCI_LINT := go tool -modfile=tools/lint/go.mod golangci-lint
 BUF := go tool -modfile=tools/gen/go.mod buf
 
-.PHONY: help build test e2e demo bench lint generate generate-check fmt fuzz-smoke
+.PHONY: help build test e2e demo bench conformance lint generate generate-check fmt fuzz-smoke
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ demo: ## show everything once, from an empty directory to a renewed certificate
 
 bench: ## measure issuance
 	go run ./test/bench
+
+conformance: ## judge public test suites and write docs/conformance.md
+	cd test/conformance && go run . -write ../../docs/conformance.md
 
 lint: generate-check ## check style, layers, generated code, module files and known vulnerabilities
 	$(GOLANGCI_LINT) run

@@ -21,7 +21,8 @@ type Algorithm struct {
 	identifier []byte      // DER AlgorithmIdentifier
 }
 
-// AlgorithmFor returns the signature algorithm for an issuing key: ECDSA with the hash of the curve's size, Ed25519, or RSA PKCS #1 with SHA-256.
+// AlgorithmFor returns the signature algorithm for an issuing key: ECDSA with the hash of the curve's size, Ed25519, or RSA PKCS #1 v1.5 with
+// SHA-256. It takes pointers to the keys of crypto/ecdsa and crypto/rsa, and ed25519.PublicKey. Whether the key is strong is not its question.
 func AlgorithmFor(public crypto.PublicKey) (Algorithm, error) {
 	ecdsaWith := func(algorithm x509.SignatureAlgorithm, hash crypto.Hash, arc byte) (Algorithm, error) {
 		// 1.2.840.10045.4.3.x, parameters absent (RFC 5758 §3.2)
@@ -50,7 +51,7 @@ func AlgorithmFor(public crypto.PublicKey) (Algorithm, error) {
 	}
 }
 
-// Sign returns the signature over message. It does not verify it.
+// Sign returns the signature over message by a key of the algorithm's kind. It does not verify it.
 func (a Algorithm) Sign(message []byte, key crypto.Signer, random io.Reader) ([]byte, error) {
 	digest := message
 	if a.hash != 0 {

@@ -20,8 +20,11 @@ var (
 	extSubjectAltName   = []byte{0x55, 0x1d, 0x11}
 )
 
+// addExtensions writes the extensions in the order of crypto/x509.
 func (l Leaf) addExtensions(b *cryptobyte.Builder, keyID, authorityKeyID []byte) {
-	addExtension(b, extKeyUsage, true, func(b *cryptobyte.Builder) { addKeyUsage(b, l.KeyUsage) })
+	if l.KeyUsage != 0 {
+		addExtension(b, extKeyUsage, true, func(b *cryptobyte.Builder) { addKeyUsage(b, l.KeyUsage) })
+	}
 	if len(l.ExtKeyUsage) > 0 {
 		addExtension(b, extExtKeyUsage, false, func(b *cryptobyte.Builder) {
 			b.AddASN1(cryptobyte_asn1.SEQUENCE, func(b *cryptobyte.Builder) {
@@ -45,11 +48,11 @@ func (l Leaf) addExtensions(b *cryptobyte.Builder, keyID, authorityKeyID []byte)
 				for _, name := range l.Names.DNS {
 					addTagged(b, 2, []byte(name))
 				}
-				for _, uri := range l.Names.URIs {
-					addTagged(b, 6, []byte(uri))
-				}
 				for _, ip := range l.Names.IPs {
 					addTagged(b, 7, ip.Unmap().AsSlice())
+				}
+				for _, uri := range l.Names.URIs {
+					addTagged(b, 6, []byte(uri))
 				}
 			})
 		})
@@ -70,7 +73,8 @@ func addTagged(b *cryptobyte.Builder, tag uint8, value []byte) {
 	b.AddASN1(cryptobyte_asn1.Tag(tag).ContextSpecific(), func(b *cryptobyte.Builder) { b.AddBytes(value) })
 }
 
-// addKeyUsage writes the named bit list without trailing zero bits (X.690 §11.2.2). Bit 0 of the list is the highest of an octet.
+// addKeyUsage writes the named bit list, which is not empty, without trailing zero bits (X.690 §11.2.2). Bit 0 of the list is the highest of
+// an octet.
 func addKeyUsage(b *cryptobyte.Builder, usage x509.KeyUsage) {
 	octets := []byte{bits.Reverse8(byte(usage)), bits.Reverse8(byte(usage >> 8))}
 	if octets[1] == 0 {
@@ -78,7 +82,7 @@ func addKeyUsage(b *cryptobyte.Builder, usage x509.KeyUsage) {
 	}
 	unused := bits.TrailingZeros8(octets[len(octets)-1])
 	b.AddASN1(cryptobyte_asn1.BIT_STRING, func(b *cryptobyte.Builder) {
-		b.AddUint8(uint8(unused)) //nolint:gosec // at most 8
+		b.AddUint8(uint8(unused)) //nolint:gosec // at most 7
 		b.AddBytes(octets)
 	})
 }

@@ -8,26 +8,30 @@ import (
 	"time"
 )
 
-// IssuerPath checks the certificates that an authority wants to issue under: the issuing certificate first, then those above it. It returns them
-// with the trust anchor last. Every one must be fit to issue (RFC 5280 §4.2.1.3, §4.2.1.9), be signed by the next, end at one of the
-// anchors and be valid at now.
+// IssuerPath checks the certificates that an authority wants to issue under: the issuing certificate first, then those above it, with or
+// without the trust anchor. It returns them with the trust anchor last. Every one must be fit to issue (RFC 5280 §4.2.1.3, §4.2.1.9), be
+// signed by the next, and be valid at now; the path ends at one of the anchors and leaves room for a leaf in a Chain.
 func IssuerPath(issuing, anchors []*x509.Certificate, now time.Time) ([]*x509.Certificate, error) {
-	if len(issuing) == 0 || len(issuing) > maxCertificates {
-		return nil, fmt.Errorf("an issuing path has 1 to %d certificates, not %d", maxCertificates, len(issuing))
+	if len(issuing) == 0 {
+		return nil, errors.New("an issuing path needs an issuing certificate")
 	}
-	checker, err := NewChecker(anchors)
+	if len(anchors) == 0 {
+		return nil, errors.New("an issuing path needs a trust anchor to end at")
+	}
+	if slices.Contains(issuing, nil) || slices.Contains(anchors, nil) {
+		return nil, errors.New("a certificate of the issuing path is nil")
+	}
+	path, err := anchored(issuing, anchors, now)
 	if err != nil {
 		return nil, err
 	}
-	path := slices.Clone(issuing)
-	last := path[len(path)-1]
-	if !slices.ContainsFunc(anchors, last.Equal) {
-		anchor := checker.anchorOf(last)
-		if anchor == nil {
-			return nil, fmt.Errorf("issuing certificate %s does not lead to a trust anchor: its issuer %s is none of the %d given", last.Subject, last.Issuer,
-				len(anchors))
-		}
-		path = append(path, anchor)
+	// a chain has the leaf in the place of the anchor
+	if len(path) > maxCertificates {
+		return nil, fmt.Errorf("an issuing path has at most %d certificates, the trust anchor among them, not %d", maxCertificates, len(path))
+	}
+	// positions count from the leaf that is not here yet
+	if err := checkDistinct(2, path); err != nil {
+		return nil, fmt.Errorf("issuing path: %w", err)
 	}
 	for i, certificate := range path {
 		if err := issues(certificate, path, i, now); err != nil {
@@ -37,8 +41,33 @@ func IssuerPath(issuing, anchors []*x509.Certificate, now time.Time) ([]*x509.Ce
 	return path, nil
 }
 
+// anchored returns the path that ends at an anchor. Of several anchors with the name and the key identifier that the last certificate asks for,
+// as a renewed root has both of its old one, it takes the first that fits.
+func anchored(issuing, anchors []*x509.Certificate, now time.Time) ([]*x509.Certificate, error) {
+	path := slices.Clone(issuing)
+	last := path[len(path)-1]
+	if slices.ContainsFunc(anchors, last.Equal) {
+		return path, nil
+	}
+	var named []*x509.Certificate
+	for _, anchor := range anchors {
+		if isNamed(last, anchor) {
+			named = append(named, anchor)
+		}
+	}
+	if len(named) == 0 {
+		return nil, fmt.Errorf("issuing certificate %s does not lead to a trust anchor: its issuer %s is none of the %d given",
+			shownName(last.Subject, last.RawSubject), shownName(last.Issuer, last.RawIssuer), len(anchors))
+	}
+	fit := slices.IndexFunc(named, func(anchor *x509.Certificate) bool {
+		return checkLink(1, last, anchor) == nil && checkDates(2, anchor, now) == nil
+	})
+	// if none fits, the checks to come say why the first does not
+	return append(path, named[max(fit, 0)]), nil
+}
+
+// issues checks that the i-th certificate of a path may issue.
 func issues(certificate *x509.Certificate, path []*x509.Certificate, i int, now time.Time) error {
-	// positions count from the leaf that is not here yet
 	position := i + 2
 	if err := checkIssuer(position, certificate, i); err != nil {
 		return err
@@ -46,9 +75,8 @@ func issues(certificate *x509.Certificate, path []*x509.Certificate, i int, now 
 	if !basicConstraintsCritical(certificate) {
 		return broken(position, certificate, "RFC 5280 §4.2.1.9", "its basic constraints are not critical")
 	}
-	if now.Before(certificate.NotBefore) || now.After(certificate.NotAfter) {
-		return broken(position, certificate, "RFC 5280 §6.1.3 (a)(2)", "it is valid from %s to %s; the clock says %s", stamp(certificate.NotBefore),
-			stamp(certificate.NotAfter), stamp(now))
+	if err := checkDates(position, certificate, now); err != nil {
+		return err
 	}
 	if i+1 < len(path) {
 		return checkLink(position, certificate, path[i+1])
@@ -65,20 +93,20 @@ func basicConstraintsCritical(certificate *x509.Certificate) bool {
 	return false
 }
 
-// Window returns the time in which every certificate of an issuing path is valid, and the one that ends first.
-func Window(path []*x509.Certificate) (notBefore, notAfter time.Time, ends *x509.Certificate, err error) {
+// Window returns the certificate of an issuing path that begins last and the one that ends first: all are valid from begins.NotBefore to
+// ends.NotAfter.
+func Window(path []*x509.Certificate) (begins, ends *x509.Certificate, err error) {
 	if len(path) == 0 {
-		return time.Time{}, time.Time{}, nil, errors.New("an issuing path is not empty")
+		return nil, nil, errors.New("an issuing path is not empty")
 	}
-	ends = path[0]
-	notBefore = ends.NotBefore
+	begins, ends = path[0], path[0]
 	for _, certificate := range path[1:] {
-		if certificate.NotBefore.After(notBefore) {
-			notBefore = certificate.NotBefore
+		if certificate.NotBefore.After(begins.NotBefore) {
+			begins = certificate
 		}
 		if certificate.NotAfter.Before(ends.NotAfter) {
 			ends = certificate
 		}
 	}
-	return notBefore, ends.NotAfter, ends, nil
+	return begins, ends, nil
 }

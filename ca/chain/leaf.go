@@ -18,13 +18,15 @@ import (
 // Leaf is everything that an approved end-entity certificate says, apart from who signs it. A signing backend gets it as its order and
 // the checker holds the answer against it.
 type Leaf struct {
-	// Serial is the reserved serial number.
+	// Serial is the reserved serial number: positive and of at most 159 bits (RFC 5280 §4.1.2.2).
 	Serial *big.Int
-	// Subject is the DER Name; nil means the empty Name, which makes the subject alternative names critical.
+	// Subject is the DER Name; empty means the empty Name, which makes the subject alternative names critical (RFC 5280 §4.1.2.6).
 	Subject []byte
-	Names   identity.Names
+	// Names are normalized. They are written in the order DNS, IP, URI.
+	Names identity.Names
 	// SPKI is the DER SubjectPublicKeyInfo of the request.
-	SPKI        []byte
+	SPKI []byte
+	// KeyUsage and ExtKeyUsage are left out where they are zero or empty.
 	KeyUsage    x509.KeyUsage
 	ExtKeyUsage []x509.ExtKeyUsage
 	// NotBefore and NotAfter are whole seconds, both inclusive (RFC 5280 §4.1.2.5).
@@ -35,7 +37,7 @@ type Leaf struct {
 var emptyName = []byte{0x30, 0x00}
 
 func (l Leaf) subject() []byte {
-	if l.Subject == nil {
+	if len(l.Subject) == 0 {
 		return emptyName
 	}
 	return l.Subject
@@ -55,11 +57,43 @@ func KeyID(spki []byte) ([]byte, error) {
 	return sum[:20], nil
 }
 
+// checkContent refuses what has no right encoding. Whether names are well formed is for a reader of the result to say.
+func (l Leaf) checkContent() error {
+	subject := cryptobyte.String(l.subject())
+	var name cryptobyte.String
+	switch {
+	case l.KeyUsage&^allKeyUsages != 0:
+		return fmt.Errorf("key usage %#x has bits that are not defined (RFC 5280 §4.2.1.3)", int(l.KeyUsage))
+	case l.Serial == nil || l.Serial.Sign() <= 0 || l.Serial.BitLen() > maxSerialBits:
+		return errors.New("a serial number is positive and has at most 159 bits (RFC 5280 §4.1.2.2)")
+	case !subject.ReadASN1(&name, cryptobyte_asn1.SEQUENCE) || !subject.Empty():
+		return errors.New("the subject is not one DER Name (RFC 5280 §4.1.2.4)")
+	case name.Empty() && l.Names.Empty():
+		return errors.New("a certificate without a subject needs a subject alternative name (RFC 5280 §4.1.2.6)")
+	case !wholeSecond(l.NotBefore) || !wholeSecond(l.NotAfter):
+		return errors.New("the times of a certificate are whole seconds (RFC 5280 §4.1.2.5)")
+	case l.NotAfter.Before(l.NotBefore):
+		return fmt.Errorf("notAfter %s is before notBefore %s (RFC 5280 §4.1.2.5)", stamp(l.NotAfter), stamp(l.NotBefore))
+	}
+	return nil
+}
+
+// allKeyUsages are the nine bits of RFC 5280 §4.2.1.3.
+const allKeyUsages = x509.KeyUsageDecipherOnly<<1 - 1
+
+// maxSerialBits keeps a serial number within 20 octets, sign bit included.
+const maxSerialBits = 159
+
+func wholeSecond(t time.Time) bool { return t.Nanosecond() == 0 }
+
 // TBS returns the DER TBSCertificate of the leaf under an issuer: the issuer's subject byte for byte as issuer name, and its subject key
-// identifier as authority key identifier.
+// identifier as authority key identifier. It refuses content that RFC 5280 gives no encoding.
 func (l Leaf) TBS(issuer *x509.Certificate, algorithm Algorithm) ([]byte, error) {
 	if len(issuer.SubjectKeyId) == 0 {
-		return nil, fmt.Errorf("issuer %s has no subject key identifier (RFC 5280 §4.2.1.2)", issuer.Subject)
+		return nil, fmt.Errorf("issuer %s has no subject key identifier (RFC 5280 §4.2.1.2)", shownName(issuer.Subject, issuer.RawSubject))
+	}
+	if err := l.checkContent(); err != nil {
+		return nil, err
 	}
 	keyID, err := KeyID(l.SPKI)
 	if err != nil {
