@@ -2,11 +2,9 @@ package sqlite
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -52,7 +50,7 @@ func killOne(t *testing.T, path string, acknowledgements int, said map[string]st
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestKilledChild$", "-test.count=1")
 	child.Env = append(os.Environ(), killEnv+"="+path)
-	var stderr bytes.Buffer
+	var report, stderr strings.Builder // what a child that fails says
 	child.Stderr = &stderr
 	output, err := child.StdoutPipe()
 	must(t, err)
@@ -60,17 +58,17 @@ func killOne(t *testing.T, path string, acknowledgements int, said map[string]st
 	lines := bufio.NewScanner(output)
 	for n := 0; lines.Scan(); n++ {
 		what, which, ok := strings.Cut(lines.Text(), " ")
-		if !ok {
-			break // the line that the kill has cut, or a failing child's report
+		if !ok || strings.HasPrefix(what, "-") || what == "" {
+			fmt.Fprintln(&report, lines.Text())
+			continue
 		}
 		said[which] = what
 		if n == acknowledgements {
 			must(t, child.Process.Kill())
 		}
 	}
-	rest, _ := io.ReadAll(output)
 	if err := child.Wait(); child.ProcessState.ExitCode() >= 0 {
-		t.Fatalf("the child ended by itself: %v\n%s%s", err, rest, stderr.String())
+		t.Fatalf("the child ended by itself: %v\n%s%s", err, report.String(), stderr.String())
 	}
 }
 
