@@ -24,13 +24,14 @@ import (
 	"github.com/chancery-ca/chancery/signer"
 )
 
-// Dependencies are what an Authority works with for as long as it lives.
+// Dependencies are what an Authority works with for as long as it lives. All but Random are needed.
 type Dependencies struct {
-	Ledger     ledger.Ledger
+	Ledger ledger.Ledger
+	// Logger gets the audit records, one a decision: an issuance or a refusal at level info, a failure of ours at level error.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 	Now        func() time.Time
-	// Random is the source of serial numbers; nil means crypto/rand.
+	// Random is the source of serial numbers; nil means crypto/rand. It has to be safe for concurrent use.
 	Random io.Reader
 }
 
@@ -48,38 +49,47 @@ type Authority struct {
 	mu sync.Mutex // serialises Replace
 }
 
-// New returns an Authority that issues by config.
+// New returns an Authority that issues by config. It numbers the trust bundle in the ledger.
 func New(ctx context.Context, with Dependencies, config Config) (*Authority, error) {
+	if with.Ledger == nil || with.Logger == nil || with.Registerer == nil || with.Now == nil {
+		return nil, errors.New("an authority needs a ledger, a logger, a metrics registry and a clock")
+	}
 	linter, err := lint.New()
 	if err != nil {
 		return nil, err
 	}
-	a := &Authority{ledger: with.Ledger, linter: linter, logger: with.Logger, metrics: newMetrics(with.Registerer), now: with.Now, random: with.Random}
+	a := &Authority{ledger: with.Ledger, linter: linter, logger: with.Logger, metrics: newMetrics(), now: with.Now, random: with.Random}
 	if a.random == nil {
 		a.random = rand.Reader
 	}
 	if err := a.Replace(ctx, config); err != nil {
 		return nil, err
 	}
+	if err := a.metrics.register(with.Registerer); err != nil {
+		return nil, fmt.Errorf("registering the authority's metrics: %w", err)
+	}
 	return a, nil
 }
 
-// Replace lets the authority issue by another config from now on. Requests under way end by the one they began with. On an error nothing changes.
+// Replace lets the authority issue by another config from now on. Requests under way end by the one they began with. On an error nothing
+// changes, in the ledger neither.
 func (a *Authority) Replace(ctx context.Context, config Config) error {
-	if config.Signer == nil {
-		return errors.New("an authority needs a signer")
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	roots := config.Signer.Roots()
-	sequence, err := a.ledger.BundleSequence(ctx, roots.Hash())
-	if err != nil {
-		return fmt.Errorf("numbering the trust bundle: %w", err)
-	}
-	next, err := newSnapshot(config, roots.WithSequence(sequence))
+	next, err := newSnapshot(config)
 	if err != nil {
 		return err
 	}
+	if issuer := next.issuer(); issuer != nil {
+		if err := a.linter.Prepare(issuer, a.now()); err != nil {
+			return fmt.Errorf("certificates under issuer %s: %w", issuer.Subject, err)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	sequence, err := a.ledger.BundleSequence(ctx, next.bundle.Hash())
+	if err != nil {
+		return fmt.Errorf("numbering the trust bundle: %w", err)
+	}
+	next.bundle = next.bundle.WithSequence(sequence)
 	a.metrics.snapshot(next)
 	if old := a.current.Swap(next); old != nil {
 		close(old.replaced)

@@ -12,6 +12,7 @@ import (
 	"github.com/chancery-ca/chancery/ca/identity"
 	"github.com/chancery-ca/chancery/ca/ledger"
 	"github.com/chancery-ca/chancery/ca/lint"
+	"github.com/chancery-ca/chancery/ca/profile"
 	"github.com/chancery-ca/chancery/csr"
 	"github.com/chancery-ca/chancery/signer"
 )
@@ -19,85 +20,110 @@ import (
 // settleTimeout bounds the writes that settle a reservation after its caller is gone.
 const settleTimeout = 10 * time.Second
 
+// When a caller may come back.
+const (
+	retryLedger  = time.Second
+	retryBackend = 2 * time.Second
+)
+
 // Issue takes an order through the pipeline. It returns a certificate only after the ledger holds it. Errors are classified (errkind); each
 // decision leaves one audit record.
 func (a *Authority) Issue(ctx context.Context, order Order) (*Issuance, error) {
-	began := a.now()
-	issuance, err := a.issue(ctx, order, began)
-	a.record(ctx, order, issuance, err, began)
+	d := &decision{began: a.now()}
+	issuance, err := a.issue(ctx, order, d)
+	a.record(ctx, order, d, err)
 	return issuance, err
 }
 
-func (a *Authority) issue(ctx context.Context, order Order, now time.Time) (*Issuance, error) {
+func (a *Authority) issue(ctx context.Context, order Order, d *decision) (*Issuance, error) {
 	s := a.current.Load()
-	request, err := csr.Parse(order.CSR, s.requests)
+	if err := a.approve(ctx, s, order, d); err != nil {
+		return nil, err
+	}
+	if err := a.ledger.Reserve(ctx, intent(order, d)); err != nil {
+		return nil, ledgerError(err)
+	}
+	signed, err := a.sign(ctx, s, d)
 	if err != nil {
+		a.fail(ctx, d.serial, err)
 		return nil, err
 	}
-	kind, err := s.profile(order.Profile)
-	if err != nil {
+	if err := a.commit(ctx, d.serial, signed); err != nil {
 		return nil, err
 	}
-	names, err := wantedNames(order, request)
-	if err != nil {
-		return nil, err
+	d.issuance = &Issuance{
+		Serial: d.serial, Chain: signed, Bundle: s.bundle, NotAfter: d.validity.NotAfter, RenewAt: d.validity.RenewAt, Issued: d.began,
+		Clamp: d.validity.Clamp, Rule: d.rule,
 	}
-	if err := errors.Join(kind.CheckNames(names), s.checkKey(request)); err != nil {
-		return nil, err
+	return d.issuance, nil
+}
+
+// approve decides, without using the issuing key or writing anything, what the certificate would say and whether it may.
+func (a *Authority) approve(ctx context.Context, s *snapshot, order Order, d *decision) (err error) {
+	if err := s.checkPrincipal(order.Principal); err != nil {
+		return err
 	}
-	rule, allowed, err := s.rule(ctx, authorize.Request{Principal: order.Principal, Profile: kind.Name(), Names: names})
-	if err != nil || !allowed {
-		return nil, denied(err)
+	if d.request, err = csr.Parse(order.CSR, s.requests); err != nil {
+		return err
 	}
+	if d.profile, err = s.profile(order.profile()); err != nil {
+		return err
+	}
+	if d.names, err = wantedNames(order, d.request); err != nil {
+		return err
+	}
+	if err := d.profile.CheckNames(d.names); err != nil {
+		return err
+	}
+	if err := s.checkKey(d.request); err != nil {
+		return err
+	}
+	var allowed bool
+	d.rule, allowed, err = s.rule(ctx, authorize.Request{Principal: order.Principal, Profile: d.profile.Name(), Names: d.names})
+	switch {
+	case err != nil:
+		return err
+	case !allowed:
+		return errkind.New(errkind.Denied, "no rule allows %s to hold %s", order.Principal.ID, d.names)
+	}
+	wanted := profile.Wanted{Lifetime: order.Lifetime, Jitter: order.Jitter}
 	//nolint:gosec // G404: spreads renewals in time, secures nothing
-	validity, err := kind.Validity(now, order.Lifetime, order.Jitter, s.window, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
-	if err != nil {
-		return nil, err
+	if d.validity, err = d.profile.Validity(d.began, wanted, s.window, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))); err != nil {
+		return err
 	}
 	serial, err := a.newSerial()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	leaf := kind.Leaf(serial.Int(), names, request.SPKI(), validity)
-	passed, err := a.linter.Template(leaf, s.issuer(), kind.FixedShape())
-	if err != nil {
-		return nil, errkind.Wrap(errkind.Invalid, err, "what was asked for would make a certificate that breaks a rule")
+	d.leaf = d.profile.Leaf(serial.Int(), d.names, d.request.SPKI(), d.validity)
+	if d.passed, err = a.linter.Template(d.leaf, s.issuer(), d.profile.FixedShape()); err != nil {
+		return templateError(err)
 	}
-
-	if err := a.ledger.Reserve(ctx, intent(order, request, serial, kind.Name(), rule, names, now)); err != nil {
-		return nil, ledgerError(err)
-	}
-	signed, err := a.sign(ctx, s, signer.Order{Request: request, Leaf: leaf, Profile: kind.Name()}, passed)
-	if err != nil {
-		a.fail(ctx, serial, err)
-		return nil, err
-	}
-	if err := a.commit(ctx, serial, signed); err != nil {
-		return nil, err
-	}
-	return &Issuance{
-		Serial: serial, Chain: signed, Bundle: s.bundle, NotAfter: signed.Leaf().NotAfter, RenewAt: validity.RenewAt, Issued: now,
-		Clamp: validity.Clamp, Rule: rule,
-	}, nil
+	d.serial = serial
+	return nil
 }
 
 // sign asks the backend and holds its answer against what was approved.
-func (a *Authority) sign(ctx context.Context, s *snapshot, order signer.Order, passed lint.Passed) (chain.Chain, error) {
-	signed, err := s.signer.Sign(ctx, order)
+func (a *Authority) sign(ctx context.Context, s *snapshot, d *decision) (chain.Chain, error) {
+	signed, err := s.signer.Sign(ctx, signer.Order{Request: d.request, Leaf: d.leaf, Profile: d.profile.Name()})
 	switch {
 	case errors.Is(err, signer.ErrPermanent):
 		return chain.Chain{}, errkind.Wrap(errkind.Invalid, err, "the signing backend refused this request and will refuse it again")
 	case err != nil:
-		return chain.Chain{}, errkind.Wrap(errkind.Unavailable, err, "the signing backend is not available; try again")
+		return chain.Chain{}, errkind.Wrap(errkind.Unavailable, err, "the signing backend is not available; try again").After(retryBackend)
 	}
 	// a backend's clock is not ours: its answer is judged by the time at which it came
-	if err := s.checker.Check(signed, order.Leaf, a.now()); err != nil {
-		return chain.Chain{}, errkind.Wrap(errkind.Unavailable, err, "the signing backend answered with a certificate that was not approved; the server's log says how")
+	if err := s.checker.Check(signed, d.leaf, a.now()); err != nil {
+		return chain.Chain{}, errkind.Wrap(errkind.Unavailable, err,
+			"the signing backend answered with a certificate that was not approved; the server's log says how").After(retryBackend)
 	}
-	if err := a.linter.Chain(signed, passed); err != nil {
-		return chain.Chain{}, errkind.Wrap(errkind.Unavailable, err, "the signing backend answered with a certificate that breaks a rule; the server's log says which")
+	if err := a.linter.Chain(signed, d.passed); err != nil {
+		return chain.Chain{}, errkind.Wrap(errkind.Unavailable, err,
+			"the signing backend answered with a certificate that breaks a rule; the server's log says which").After(retryBackend)
 	}
-	return signed, nil
+	leaf := signed.Leaf()
+	d.validity, err = d.profile.Signed(d.validity, leaf.NotBefore, leaf.NotAfter)
+	return signed, err
 }
 
 // commit makes the certificate part of the roll. It does not end with the caller: what was signed is worth recording even if nobody waits.
@@ -123,8 +149,8 @@ func (a *Authority) fail(ctx context.Context, serial ledger.Serial, cause error)
 	}
 }
 
-// wantedNames returns the names an order is for. The CSR's names and the order's must agree where both say something; a SPIFFE profile's
-// caller that names nothing gets its own identity.
+// wantedNames returns the names an order is for. The CSR's names and the order's must agree where both say something; a caller that names
+// nothing asks for its own identity. Nobody is entitled to anything by asking: the rules decide.
 func wantedNames(order Order, request *csr.Request) (identity.Names, error) {
 	inRequest, wanted := request.Names(), order.Names.Normalize()
 	switch {
@@ -140,11 +166,14 @@ func wantedNames(order Order, request *csr.Request) (identity.Names, error) {
 	}
 }
 
-func denied(err error) error {
-	if err != nil {
-		return err
+// templateError classifies what the linter says of a certificate-to-be. That the issuer can make good ones was found out when the config was taken
+// into use, so what breaks a rule now is what was asked for.
+func templateError(err error) error {
+	var refusal *lint.Refusal
+	if errors.As(err, &refusal) {
+		return errkind.Wrap(errkind.Invalid, err, "what was asked for would make a certificate that breaks a rule: %s", refusal.Findings[0])
 	}
-	return errkind.New(errkind.Denied, "no rule allows these names")
+	return errkind.Wrap(errkind.Internal, err, "the certificate could not be examined; the server's log says why")
 }
 
 // ledgerError classifies what a ledger answers.
@@ -155,20 +184,20 @@ func ledgerError(err error) error {
 	case errors.Is(err, ledger.ErrTokenGone):
 		return errkind.Wrap(errkind.Unauthenticated, err, "this join token is unknown or has expired; make a new one with: chancery token create")
 	default:
-		return errkind.Wrap(errkind.Unavailable, err, "the ledger cannot record this certificate, so it is not issued; try again").After(time.Second)
+		return errkind.Wrap(errkind.Unavailable, err, "the ledger cannot record this certificate, so it is not issued; try again").After(retryLedger)
 	}
 }
 
-func intent(order Order, request *csr.Request, serial ledger.Serial, kind, rule string, names identity.Names, now time.Time) ledger.Intent {
+func intent(order Order, d *decision) ledger.Intent {
 	principal := order.Principal
-	hash := request.KeyHash()
+	hash := d.request.KeyHash()
 	origin := ledger.Origin{Method: string(principal.Method), CredentialID: principal.CredentialID, Door: string(order.Door), Remote: order.Remote}
 	if k := principal.Kubernetes; k != nil {
 		origin.Cluster, origin.Namespace, origin.Account, origin.AccountUID = k.Cluster, k.Namespace, k.ServiceAccount, k.ServiceAccountUID
 		origin.Pod, origin.PodUID, origin.Node, origin.NodeUID = k.PodName, k.PodUID, k.NodeName, k.NodeUID
 	}
 	return ledger.Intent{
-		Serial: serial, Created: now, Identity: principal.ID.String(), Profile: kind, Rule: rule, Names: names.List(), Origin: origin,
+		Serial: d.serial, Created: d.began, Identity: principal.ID.String(), Profile: d.profile.Name(), Rule: d.rule, Names: d.names.List(), Origin: origin,
 		KeyID: hash[:], JoinToken: principal.JoinToken,
 	}
 }

@@ -29,7 +29,7 @@ type Order struct {
 	Door      Door
 	// Remote is the address the request came from, for the records alone.
 	Remote string
-	// CSR is the untrusted PKCS #10 request, PEM or DER.
+	// CSR is the untrusted PKCS #10 request, PEM or DER (csr.Parse).
 	CSR []byte
 	// Profile is a profile's name; empty means DefaultProfile.
 	Profile string
@@ -41,14 +41,26 @@ type Order struct {
 	Jitter float64
 }
 
+// profile returns the name of the profile that is meant.
+func (o Order) profile() string {
+	if o.Profile == "" {
+		return DefaultProfile
+	}
+	return o.Profile
+}
+
 // Issuance is what an order yields. Chain and Bundle come from the same snapshot.
 type Issuance struct {
 	Serial   ledger.Serial
 	Chain    chain.Chain
 	Bundle   *bundle.Bundle
 	NotAfter time.Time
-	RenewAt  time.Time
-	Issued   time.Time
-	Clamp    profile.Clamp
-	Rule     string
+	// RenewAt is when the holder ought to ask again: after half and before two thirds of the life.
+	RenewAt time.Time
+	// Issued is the server's time at the decision.
+	Issued time.Time
+	// Clamp says why the lifetime is shorter than asked for; zero if it is not.
+	Clamp profile.Clamp
+	// Rule is the name of the rule that allowed it.
+	Rule string
 }

@@ -9,7 +9,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/chancery-ca/chancery/ca/chain"
 	"github.com/chancery-ca/chancery/ca/errkind"
+	"github.com/chancery-ca/chancery/ca/identity"
+	"github.com/chancery-ca/chancery/ca/ledger"
+	"github.com/chancery-ca/chancery/ca/lint"
+	"github.com/chancery-ca/chancery/ca/profile"
+	"github.com/chancery-ca/chancery/csr"
 )
 
 // metrics has fixed label values only: a profile that does not exist counts as "unknown".
@@ -20,8 +26,8 @@ type metrics struct {
 	sequence  prometheus.Gauge
 }
 
-func newMetrics(registerer prometheus.Registerer) *metrics {
-	m := &metrics{
+func newMetrics() *metrics {
+	return &metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "chancery_issuance_decisions_total", Help: "Orders decided, by door, profile and result (issued, or the kind of the refusal).",
 		}, []string{"door", "profile", "result"}),
@@ -34,8 +40,15 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 		}, []string{"role", "fingerprint"}),
 		sequence: prometheus.NewGauge(prometheus.GaugeOpts{Name: "chancery_bundle_sequence", Help: "Sequence number of the trust bundle in use."}),
 	}
-	registerer.MustRegister(m.decisions, m.duration, m.notAfter, m.sequence)
-	return m
+}
+
+func (m *metrics) register(registerer prometheus.Registerer) error {
+	for _, collector := range []prometheus.Collector{m.decisions, m.duration, m.notAfter, m.sequence} {
+		if err := registerer.Register(collector); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (m *metrics) snapshot(s *snapshot) {
@@ -56,27 +69,41 @@ func fingerprint(der []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Refused records the refusal of an order that did not reach Issue: its caller was not authenticated, or the door refused it.
+// Refused records the refusal of an order that did not reach Issue: its caller was not authenticated, or the door refused it. The order's
+// principal may be nil.
 func (a *Authority) Refused(ctx context.Context, order Order, err error, began time.Time) {
-	a.record(ctx, order, nil, err, began)
+	a.record(ctx, order, &decision{began: began}, err)
 }
 
+// decision is an order on its way through the pipeline, as far as it came. The audit record tells of it.
+type decision struct {
+	began    time.Time // the time of issuance
+	request  *csr.Request
+	profile  *profile.Profile
+	names    identity.Names // what it is for
+	rule     string         // that allowed it
+	validity profile.Validity
+	serial   ledger.Serial // once it was approved
+	leaf     chain.Leaf
+	passed   lint.Passed
+	issuance *Issuance
+}
+
+// unknown stands for profiles that do not exist, in labels and records: callers choose the text.
+const unknown = "unknown"
+
 // record writes the one audit record of a decision, and counts it. The cause of a refusal goes here and not to the caller.
-func (a *Authority) record(ctx context.Context, order Order, issuance *Issuance, err error, began time.Time) {
+func (a *Authority) record(ctx context.Context, order Order, d *decision, err error) {
 	result := "issued"
 	if err != nil {
 		result = errkind.Of(err).String()
 	}
-	name := order.Profile
-	if name == "" {
-		name = DefaultProfile
-	}
-	label := name
+	name := order.profile()
 	if _, ok := a.current.Load().profiles[name]; !ok {
-		label = "unknown"
+		name = unknown
 	}
-	a.metrics.decisions.WithLabelValues(string(order.Door), label, result).Inc()
-	a.metrics.duration.WithLabelValues(string(order.Door)).Observe(a.now().Sub(began).Seconds())
+	a.metrics.decisions.WithLabelValues(string(order.Door), name, result).Inc()
+	a.metrics.duration.WithLabelValues(string(order.Door)).Observe(a.now().Sub(d.began).Seconds())
 
 	level := slog.LevelInfo
 	if kind := errkind.Of(err); err != nil && (kind.Retryable() || kind == errkind.Internal) {
@@ -94,12 +121,26 @@ func (a *Authority) record(ctx context.Context, order Order, issuance *Issuance,
 			attributes = append(attributes, slog.String("cluster", k.Cluster), slog.String("pod", k.Namespace+"/"+k.PodName), slog.String("node", k.NodeName))
 		}
 	}
-	if issuance != nil {
-		attributes = append(attributes, slog.String("serial", issuance.Serial.String()), slog.String("rule", issuance.Rule),
-			slog.Time("not_after", issuance.NotAfter), slog.Uint64("bundle_sequence", issuance.Bundle.Sequence()))
-	}
+	attributes = append(attributes, d.attributes()...)
 	if err != nil {
 		attributes = append(attributes, slog.String("error", err.Error()))
 	}
 	a.logger.LogAttrs(ctx, level, "audit", attributes...)
+}
+
+func (d *decision) attributes() []slog.Attr {
+	var attributes []slog.Attr
+	if !d.names.Empty() {
+		attributes = append(attributes, slog.String("names", d.names.String()))
+	}
+	if d.rule != "" {
+		attributes = append(attributes, slog.String("rule", d.rule))
+	}
+	if d.serial != "" {
+		attributes = append(attributes, slog.String("serial", d.serial.String()))
+	}
+	if issuance := d.issuance; issuance != nil {
+		attributes = append(attributes, slog.Time("not_after", issuance.NotAfter), slog.Uint64("bundle_sequence", issuance.Bundle.Sequence()))
+	}
+	return attributes
 }

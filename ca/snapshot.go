@@ -5,11 +5,14 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/chancery-ca/chancery/ca/authorize"
 	"github.com/chancery-ca/chancery/ca/bundle"
 	"github.com/chancery-ca/chancery/ca/chain"
 	"github.com/chancery-ca/chancery/ca/errkind"
+	"github.com/chancery-ca/chancery/ca/identity"
 	"github.com/chancery-ca/chancery/ca/profile"
 	"github.com/chancery-ca/chancery/csr"
 	"github.com/chancery-ca/chancery/signer"
@@ -17,9 +20,13 @@ import (
 
 // Config is everything that an Authority issues by and that a reload can replace, as one.
 type Config struct {
-	Signer   signer.Signer
+	// Signer holds the issuing key; its Roots are the trust bundle.
+	Signer signer.Signer
+	// Profiles are the profiles by their names.
 	Profiles map[string]*profile.Profile
-	Rule     authorize.Rule
+	// Rule says who may have what; what it does not allow is denied.
+	Rule authorize.Rule
+	// Requests says which certificate requests are read.
 	Requests csr.Rules
 }
 
@@ -37,31 +44,41 @@ type snapshot struct {
 	replaced chan struct{}       // closed when another snapshot takes over
 }
 
-func newSnapshot(config Config, numbered *bundle.Bundle) (*snapshot, error) {
+// newSnapshot checks a config. Its bundle has no number yet.
+func newSnapshot(config Config) (*snapshot, error) {
 	if config.Signer == nil || config.Rule == nil || len(config.Profiles) == 0 {
 		return nil, errors.New("an authority needs a signer, a rule and at least one profile")
 	}
-	checker, err := chain.NewChecker(numbered.Anchors())
+	for name, p := range config.Profiles {
+		if p == nil || p.Name() != name {
+			return nil, fmt.Errorf("profile %q is not the one of this name", name)
+		}
+	}
+	roots := config.Signer.Roots()
+	if roots == nil {
+		return nil, errors.New("the signing backend has no trust anchors")
+	}
+	checker, err := chain.NewChecker(roots.Anchors())
 	if err != nil {
 		return nil, err
 	}
 	s := &snapshot{
 		signer:   config.Signer,
-		profiles: config.Profiles,
+		profiles: maps.Clone(config.Profiles),
 		rule:     config.Rule,
 		requests: config.Requests,
 		checker:  checker,
-		bundle:   numbered,
+		bundle:   roots,
 		window:   profile.Unbounded,
 		replaced: make(chan struct{}),
 	}
 	if known, ok := config.Signer.(signer.Issuers); ok {
 		s.issuers = known.Issuers()
-		notBefore, notAfter, ends, err := chain.Window(s.issuers)
+		begins, ends, err := chain.Window(s.issuers)
 		if err != nil {
 			return nil, fmt.Errorf("the signing backend's issuers: %w", err)
 		}
-		s.window = profile.Window{NotBefore: notBefore, NotAfter: notAfter, Issuer: ends.Subject.String()}
+		s.window = profile.Window{NotBefore: begins.NotBefore, NotAfter: ends.NotAfter, Begins: begins.Subject.String(), Ends: ends.Subject.String()}
 	}
 	return s, nil
 }
@@ -75,9 +92,6 @@ func (s *snapshot) issuer() *x509.Certificate {
 }
 
 func (s *snapshot) profile(name string) (*profile.Profile, error) {
-	if name == "" {
-		name = DefaultProfile
-	}
 	chosen, ok := s.profiles[name]
 	if !ok {
 		return nil, errkind.New(errkind.Invalid, "profile %.64q does not exist here; ask the operator which profiles there are, or leave it empty for %q", name,
@@ -86,21 +100,31 @@ func (s *snapshot) profile(name string) (*profile.Profile, error) {
 	return chosen, nil
 }
 
-// checkKey refuses a request for one of the authority's own keys.
-func (s *snapshot) checkKey(request *csr.Request) error {
-	for _, issuer := range s.issuers {
-		if bytes.Equal(issuer.RawSubjectPublicKeyInfo, request.SPKI()) {
-			return errkind.New(errkind.Denied, "the request's key is an authority's own key; make a new key")
-		}
+// checkPrincipal refuses what no authenticator returns: a door that lets such a caller through must not get it a certificate.
+func (s *snapshot) checkPrincipal(principal *identity.Principal) error {
+	switch {
+	case principal == nil || principal.ID.IsZero():
+		return errkind.New(errkind.Internal, "the order comes from nobody who was authenticated")
+	case !principal.ID.MemberOf(s.bundle.TrustDomain()):
+		return errkind.New(errkind.Denied, "%s is not of the trust domain %s, the only one that this authority certifies", principal.ID, s.bundle.TrustDomain().Name())
 	}
 	return nil
 }
 
-// Validate says whether an Authority could issue by a config.
-func Validate(config Config) error {
-	if config.Signer == nil {
-		return errors.New("an authority needs a signer")
+// checkKey refuses a request for one of the authority's own keys.
+func (s *snapshot) checkKey(request *csr.Request) error {
+	spki := request.SPKI()
+	isOwn := func(certificate *x509.Certificate) bool {
+		return bytes.Equal(certificate.RawSubjectPublicKeyInfo, spki)
 	}
-	_, err := newSnapshot(config, config.Signer.Roots())
+	if slices.ContainsFunc(s.issuers, isOwn) || slices.ContainsFunc(s.bundle.Anchors(), isOwn) {
+		return errkind.New(errkind.Denied, "the request's key is an authority's own key; make a new key")
+	}
+	return nil
+}
+
+// Validate says whether an Authority could issue by a config. It changes nothing.
+func Validate(config Config) error {
+	_, err := newSnapshot(config)
 	return err
 }

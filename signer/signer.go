@@ -15,7 +15,8 @@ import (
 	"github.com/chancery-ca/chancery/csr"
 )
 
-// Order is what a backend is asked to sign. It was authorised, and its serial is reserved.
+// Order is what a backend is asked to sign. It was authorised and linted, and its serial is reserved. It is read only, down to the contents of its
+// slices.
 type Order struct {
 	// Request is the parsed and verified PKCS #10 request.
 	Request *csr.Request
@@ -28,21 +29,22 @@ type Order struct {
 
 // Signer is a signing backend.
 type Signer interface {
-	// Sign returns the chain for an order, leaf first, without the trust anchor, each certificate strictly parsed. It returns within ctx's
-	// deadline, releases everything when ctx ends, and is safe for concurrent use. The order's slices are read only. It is not idempotent: a caller
-	// never repeats a call whose outcome it does not know. Errors: ErrPermanent when the order can never be signed; every other error
-	// means that the backend is unavailable and that nothing is known to have been issued. No error holds a secret.
+	// Sign returns the chain for an order, leaf first, without the trust anchor. The caller reads the certificates' bytes again, strictly, and
+	// trusts nothing in them. It returns within ctx's deadline, releases everything when ctx ends, and is safe for concurrent use. It is not
+	// idempotent: a caller never repeats a call whose outcome it does not know. Errors: ErrPermanent when the order can never be
+	// signed; every other error means that the backend is unavailable and that nothing is known to have been issued. No error holds a secret.
 	Sign(ctx context.Context, order Order) (chain.Chain, error)
-	// Roots returns the pinned anchors that chains from this backend end at.
+	// Roots returns the pinned anchors that chains from this backend end at, always the same.
 	Roots() *bundle.Bundle
 }
 
 // ErrPermanent marks an order that this backend will never sign; wrap it with the reason.
 var ErrPermanent = errors.New("the signing backend refused the order")
 
-// Issuers is an optional capability: a backend that knows before it signs which certificates will stand above the leaf, the leaf's issuer
-// first and the anchor last, so that a lifetime can be fitted into theirs.
+// Issuers is an optional capability: a backend that knows before it signs which certificates will stand above the leaf, so that a lifetime
+// can be fitted into theirs.
 type Issuers interface {
+	// Issuers returns at least one certificate, the leaf's issuer first and the anchor last, always the same. The slice is the caller's.
 	Issuers() []*x509.Certificate
 }
 

@@ -17,8 +17,9 @@ type Request struct {
 	Names     identity.Names // normalized
 }
 
-// Rule answers a Request: with the name of the rule that allowed it, or with a classified error. ok=false means that the rule has
-// nothing to say and the next one is asked. Rules are immutable and safe for concurrent use.
+// Rule answers a Request: with ok=true and the name of the rule that allowed it, or with a classified error (errkind.Denied for a refusal).
+// ok=false without an error means that the rule has nothing to say and the next one is asked; a request for which no rule has anything
+// to say is denied. A Rule never changes the request. Rules are immutable and safe for concurrent use.
 type Rule func(ctx context.Context, request Request) (name string, ok bool, err error)
 
 // First returns a Rule that asks rules in order; the first that answers decides. If none does, the request is denied with a
@@ -26,8 +27,8 @@ type Rule func(ctx context.Context, request Request) (name string, ok bool, err 
 func First(rules ...Rule) Rule {
 	return func(ctx context.Context, request Request) (string, bool, error) {
 		for _, rule := range rules {
-			if name, ok, err := rule(ctx, request); ok || err != nil {
-				return name, ok, err
+			if name, ok, err := rule(ctx, request); err != nil || ok {
+				return name, ok && err == nil, err
 			}
 		}
 		return "", false, errkind.New(errkind.Denied, "%s may not hold %s under profile %s: it may hold its own SPIFFE ID under a SPIFFE profile, and whatever a rule in the server's configuration grants it",
@@ -39,7 +40,7 @@ func First(rules ...Rule) Rule {
 func Self() Rule {
 	return func(_ context.Context, request Request) (string, bool, error) {
 		names := request.Names
-		own := len(names.URIs) == 1 && len(names.DNS)+len(names.IPs) == 0 && names.URIs[0] == request.Principal.ID.String()
+		own := !request.Principal.ID.IsZero() && len(names.URIs) == 1 && len(names.DNS)+len(names.IPs) == 0 && names.URIs[0] == request.Principal.ID.String()
 		return "self", own, nil
 	}
 }

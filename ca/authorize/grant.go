@@ -2,6 +2,7 @@ package authorize
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -23,39 +24,63 @@ type Grant struct {
 	IPs []netip.Prefix
 }
 
-// Granted checks a Grant and returns its Rule. It allows a request only if every name in it is covered.
+// Granted checks a Grant and returns its Rule. It allows a request only if every name in it is covered. A pattern that could never match, or that
+// would match more than it seems to, is an error.
 func Granted(grant Grant) (Rule, error) {
+	rule, err := granted(grant)
+	if err != nil {
+		return nil, fmt.Errorf("rule %q: %w", grant.Name, err)
+	}
+	return rule, nil
+}
+
+func granted(grant Grant) (Rule, error) {
+	switch {
+	case grant.Name == "":
+		return nil, errors.New("it needs a name, for the audit records")
+	case grant.Profile == "":
+		return nil, errors.New("it needs a profile")
+	case len(grant.DNS)+len(grant.IPs) == 0:
+		return nil, errors.New("it grants nothing; it needs DNS names or IP addresses")
+	}
 	matches, err := identityMatcher(grant.Identity)
 	if err != nil {
-		return nil, fmt.Errorf("rule %s: %w", grant.Name, err)
-	}
-	prefixes := make([]netip.Prefix, 0, len(grant.IPs))
-	for _, prefix := range grant.IPs {
-		prefixes = append(prefixes, prefix.Masked())
+		return nil, err
 	}
 	patterns := make([]string, 0, len(grant.DNS))
 	for _, pattern := range grant.DNS {
-		patterns = append(patterns, strings.ToLower(pattern))
+		pattern = strings.ToLower(pattern)
+		if err := checkPattern(pattern); err != nil {
+			return nil, err
+		}
+		patterns = append(patterns, pattern)
+	}
+	prefixes := make([]netip.Prefix, 0, len(grant.IPs))
+	for _, prefix := range grant.IPs {
+		if !prefix.IsValid() || prefix.Addr().Is4In6() {
+			return nil, fmt.Errorf("IP prefix %s is not one of IPv4 or IPv6; write an IPv4 prefix in its own form", prefix)
+		}
+		prefixes = append(prefixes, prefix.Masked())
 	}
 	return func(_ context.Context, request Request) (string, bool, error) {
-		if request.Principal.Method == identity.MethodServer || request.Profile != grant.Profile || !matches(request.Principal.ID) {
+		covered := request.Principal.Method != identity.MethodServer && request.Profile == grant.Profile && matches(request.Principal.ID) &&
+			coveredNames(patterns, prefixes, request.Names)
+		if !covered {
 			return "", false, nil
-		}
-		if len(request.Names.URIs) > 0 || request.Names.Empty() {
-			return "", false, nil
-		}
-		for _, name := range request.Names.DNS {
-			if !coveredDNS(patterns, name) {
-				return "", false, nil
-			}
-		}
-		for _, ip := range request.Names.IPs {
-			if !coveredIP(prefixes, ip) {
-				return "", false, nil
-			}
 		}
 		return grant.Name, true, nil
 	}, nil
+}
+
+// checkPattern looks at a lower-case pattern: an exact name, or *. and a name.
+func checkPattern(pattern string) error {
+	name := strings.TrimPrefix(pattern, "*.")
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+			return fmt.Errorf("DNS pattern %q is neither a name nor *. before a name", pattern)
+		}
+	}
+	return nil
 }
 
 func identityMatcher(text string) (func(spiffeid.ID) bool, error) {
@@ -71,15 +96,33 @@ func identityMatcher(text string) (func(spiffeid.ID) bool, error) {
 	return func(other spiffeid.ID) bool { return strings.HasPrefix(other.String(), prefix) }, nil
 }
 
+// coveredNames tells whether there are names and the grant covers all of them. It covers no URI.
+func coveredNames(patterns []string, prefixes []netip.Prefix, names identity.Names) bool {
+	if len(names.URIs) > 0 || names.Empty() {
+		return false
+	}
+	for _, name := range names.DNS {
+		if !coveredDNS(patterns, name) {
+			return false
+		}
+	}
+	for _, ip := range names.IPs {
+		if !coveredIP(prefixes, ip) {
+			return false
+		}
+	}
+	return true
+}
+
 // coveredDNS compares a normalized name. A wildcard name is covered only by the same pattern: "*.a.b" asks for the right to be anything
 // below a.b, which is just what the pattern grants.
 func coveredDNS(patterns []string, name string) bool {
-	_, rest, _ := strings.Cut(name, ".")
+	first, rest, _ := strings.Cut(name, ".")
 	for _, pattern := range patterns {
 		if pattern == name {
 			return true
 		}
-		if suffix, wildcard := strings.CutPrefix(pattern, "*."); wildcard && rest == suffix && !strings.HasPrefix(name, "*.") {
+		if suffix, wildcard := strings.CutPrefix(pattern, "*."); wildcard && rest == suffix && first != "" && first != "*" {
 			return true
 		}
 	}

@@ -37,6 +37,9 @@ func New(trustDomain spiffeid.TrustDomain, anchors []*x509.Certificate) (*Bundle
 	b := &Bundle{trustDomain: trustDomain, anchors: slices.Clone(anchors)}
 	digest := sha256.New()
 	for i, anchor := range anchors {
+		if anchor == nil {
+			return nil, fmt.Errorf("trust anchor %d is nil", i+1)
+		}
 		if !anchor.BasicConstraintsValid || !anchor.IsCA {
 			return nil, fmt.Errorf("trust anchor %d (%s) is not a CA certificate (RFC 5280 §4.2.1.9)", i+1, anchor.Subject)
 		}

@@ -46,8 +46,8 @@ type VerifyOptions struct {
 	// Keys is the policy that every key of a path has to pass. AnyKey waives it, for chains of the past.
 	Keys   keypolicy.Policy
 	AnyKey bool
-	// Conforming refuses paths in which a certificate breaks a rule for who issues it, though it can be read in one way only:
-	// those with any finding of Inspect, and those whose key identifiers do not fit.
+	// Conforming refuses paths in which a certificate breaks any rule for who issues it, also where certificates in use do: those with
+	// any finding of Inspect, and those whose key identifiers do not fit.
 	Conforming bool
 	// AnchorLeaf accepts a leaf that is one of Roots and self-signed as a path of its own.
 	AnchorLeaf bool
@@ -81,6 +81,7 @@ type Path struct {
 //   - A leaf that is one of the roots is not taken on that alone: it needs a path like any other, or AnchorLeaf.
 //   - Extended key usages nest: an issuer that has some grants no others.
 //   - SHA-1 and MD5 are refused, and so are keys that the key policy refuses.
+//   - Rules for who issues bind where no certificate in use breaks them: see alwaysRefused. Conforming holds paths to the rest, too.
 //   - Names match by RFC 5280 §7.1, which crypto/x509 does by octets.
 //
 // The work is bounded: a hostile set of certificates ends in an error that says so. Errors are of type *Error, unless the options are wrong.

@@ -3,7 +3,6 @@ package chain
 import (
 	"crypto/rsa"
 	"crypto/x509"
-	"strings"
 )
 
 // checkCertificate applies the rules that hold for every certificate of a path, whatever stands around it. It decides once.
@@ -34,10 +33,7 @@ func (v *verification) decideCertificate(m *member) *Error {
 	if refusal := v.checkKey(m); refusal != nil {
 		return refusal
 	}
-	if v.options.Conforming {
-		return m.checkConforming()
-	}
-	return nil
+	return v.checkConforming(m)
 }
 
 // maxRSABits bounds what a signature check may cost when the key policy is waived.
@@ -56,26 +52,6 @@ func (v *verification) checkKey(m *member) *Error {
 		return refuse(0, m, rule, "its key is not accepted: %v", err)
 	}
 	return nil
-}
-
-// checkConforming refuses what a conforming CA never issues.
-func (m *member) checkConforming() *Error {
-	_, findings := Inspect(m.certificate.Raw)
-	for _, finding := range findings {
-		if !m.anchor || bindsAnchor(finding.Rule) {
-			return refuse(0, m, finding.Section, "%s", finding.Detail)
-		}
-	}
-	if m.constraints != nil && m.constraints.dotted() {
-		return refuse(0, m, ruleConstraints, "its name constraints hold a dNSName with a leading period, which only hosts of URIs and mailboxes may have")
-	}
-	return nil
-}
-
-// bindsAnchor tells whether a rule is about something that is used of a trust anchor. Its serial number, its signature and its issuer's
-// key are not.
-func bindsAnchor(rule string) bool {
-	return !strings.HasPrefix(rule, "serial") && !strings.HasPrefix(rule, "signature") && rule != "authority-key-id-missing"
 }
 
 // checkIssuer decides whether the last certificate of a path may have issued the one before it, and did: RFC 5280 §6.1.3 (a) to (c) and

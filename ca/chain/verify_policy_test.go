@@ -70,6 +70,7 @@ func TestPoliciesOfAPath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			f.root.ExtraExtensions, f.intermediate.ExtraExtensions, f.leaf.ExtraExtensions = c.root, c.intermediate, c.leaf
+			f.leaf.IsCA = true // only such may have constraints
 			f.options.Policies = c.inputs
 			path, err := f.verify(t)
 			if err != nil {

@@ -3,7 +3,9 @@ package chain
 import (
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -99,7 +101,7 @@ func TestVerifyRefuses(t *testing.T) {
 		"an expired intermediate": {2, "§6.1.3 (a)(2)", func(f *fixture) { f.intermediate.NotAfter = testNow.Add(-time.Second) }},
 		"an expired root":         {3, "§6.1.3 (a)(2)", func(f *fixture) { f.root.NotAfter = testNow.Add(-time.Second) }},
 		"an issuer that is no CA": {2, "§6.1.4 (k)", func(f *fixture) {
-			f.intermediate.IsCA = false
+			f.intermediate.IsCA, f.intermediate.KeyUsage = false, 0
 			f.intermediate.MaxPathLenZero = false
 			f.intermediate.MaxPathLen = -1
 		}},
@@ -112,7 +114,7 @@ func TestVerifyRefuses(t *testing.T) {
 		"the parent of a wildcard":       {1, "RFC 9525", func(f *fixture) { f.options.Host = "wild.example.test" }},
 		"two labels for a wildcard":      {1, "RFC 9525", func(f *fixture) { f.options.Host = "a.b.wild.example.test" }},
 		"a wildcard as the host":         {1, "RFC 9525", func(f *fixture) { f.options.Host = "*.wild.example.test" }},
-		"a wildcard inside a label":      {1, "RFC 9525", func(f *fixture) { f.leaf.DNSNames = []string{"le*.example.test"} }},
+		"a wildcard inside a label":      {1, "§4.2.1.6", func(f *fixture) { f.leaf.DNSNames = []string{"le*.example.test"} }},
 		"another address":                {1, "RFC 9525", func(f *fixture) { f.options.Host = "192.0.2.8" }},
 		"an address mapped into IPv6":    {1, "RFC 9525", func(f *fixture) { f.options.Host = "::ffff:192.0.2.7" }},
 		"another URI":                    {1, "RFC 9525", func(f *fixture) { f.options.URI = "spiffe://example.test/ns/a/sa/B" }},
@@ -181,26 +183,131 @@ func TestAnyKeyWaivesTheKeyPolicy(t *testing.T) {
 	}
 }
 
-func TestConformingHoldsIssuersToTheirRules(t *testing.T) {
+func TestRulesForIssuersThatAlwaysBind(t *testing.T) {
+	constraints := func(critical bool, base string) func(c *x509.Certificate) {
+		return func(c *x509.Certificate) {
+			c.ExcludedDNSDomains, c.PermittedDNSDomainsCritical = []string{base}, critical
+		}
+	}
+	extra := func(id asn1.ObjectIdentifier, critical bool, value string) func(c *x509.Certificate) {
+		return func(c *x509.Certificate) {
+			c.ExtraExtensions = append(c.ExtraExtensions, testExtension(id, critical, []byte(value)))
+		}
+	}
+	policyConstraints, basicConstraints := asn1.ObjectIdentifier{2, 5, 29, 36}, asn1.ObjectIdentifier{2, 5, 29, 19}
+	inhibitAny := asn1.ObjectIdentifier{2, 5, 29, 54}
+	long := func(c *x509.Certificate) { c.SerialNumber.Lsh(c.SerialNumber, 161) }
+	ca := extra(basicConstraints, false, "\x30\x03\x01\x01\xff")
+	for name, c := range map[string]struct {
+		change func(c *x509.Certificate)
+		// refused as a root, an intermediate, a leaf
+		root, intermediate, leaf bool
+	}{
+		"a serial number of 21 octets":                      {change: long, intermediate: true, leaf: true},
+		"a key usage for a CA in another certificate":       {change: func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageCertSign }, leaf: true},
+		"name constraints that are not critical":            {constraints(false, "elsewhere.test"), true, true, true},
+		"name constraints with a leading period":            {constraints(true, ".elsewhere.test"), true, true, true},
+		"name constraints":                                  {change: constraints(true, "elsewhere.test"), leaf: true},
+		"an alternative name with a wildcard inside":        {change: func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "w*w.test") }, intermediate: true, leaf: true},
+		"inhibit anyPolicy that is not critical":            {extra(inhibitAny, false, "\x02\x01\x05"), true, true, true},
+		"policy constraints, not critical, and no policies": {extra(policyConstraints, false, "\x30\x03\x80\x01\x05"), true, true, true},
+		"policy constraints, not critical, and policies": {change: func(c *x509.Certificate) {
+			extra(policyConstraints, false, "\x30\x03\x80\x01\x05")(c)
+			c.Policies = []x509.OID{anyPolicy(t)}
+		}, leaf: true},
+		"basic constraints that are not critical": {change: func(c *x509.Certificate) {
+			if c.IsCA {
+				ca(c)
+			}
+		}, root: true},
+		"no key usage": {change: func(c *x509.Certificate) { c.KeyUsage = 0 }},
+	} {
+		for i, refused := range []bool{c.leaf, c.intermediate, c.root} {
+			t.Run(fmt.Sprintf("%s, certificate %d", name, i+1), func(t *testing.T) {
+				f := newFixture(t)
+				c.change([]*x509.Certificate{f.leaf, f.intermediate, f.root}[i])
+				_, err := f.verify(t)
+				if refused {
+					wantRefusal(t, err, i+1, "RFC 5280 §4")
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+func TestKeyIdentifiersThatAreMissing(t *testing.T) {
+	bare := func(c *x509.Certificate) *x509.Certificate {
+		c.SubjectKeyId, c.ExtraExtensions = nil, append(c.ExtraExtensions, testExtension(asn1.ObjectIdentifier{2, 5, 29, 19}, true, []byte("\x30\x03\x01\x01\xff")))
+		c.IsCA, c.BasicConstraintsValid, c.MaxPathLen = false, false, 0 // or crypto/x509 adds one
+		return c
+	}
+	root := issue(t, bare(rootTemplate()), testKey(t, 0), nil)
+	leaf := issue(t, leafTemplate(), testKey(t, 2), root)
+	_, err := Verify(leaf.certificate, VerifyOptions{Roots: []*x509.Certificate{root.certificate}, At: testNow})
+	wantRefusal(t, err, 1, "§4.2.1.1")
+
+	// the leaf's issuer has none, so neither has the leaf; the anchor has one
+	root = issue(t, rootTemplate(), testKey(t, 0), nil)
+	intermediate := issue(t, bare(intermediateTemplate()), testKey(t, 1), root)
+	named := *intermediate.certificate
+	named.SubjectKeyId = []byte("named")
+	leaf = issue(t, leafTemplate(), testKey(t, 2), &entity{intermediate.key, &named})
+	options := VerifyOptions{Roots: []*x509.Certificate{root.certificate}, Intermediates: []*x509.Certificate{intermediate.certificate}, At: testNow}
+	_, err = Verify(leaf.certificate, options)
+	wantRefusal(t, err, 2, "§4.2.1.2")
+	options.Roots = options.Intermediates
+	if _, err := Verify(leaf.certificate, options); err != nil {
+		t.Errorf("as an anchor it is pinned: %v", err)
+	}
+}
+
+// TestRootsFromBeforeTheRules: an anchor that is signed with SHA-1 is not held to them.
+func TestRootsFromBeforeTheRules(t *testing.T) {
+	for name, algorithm := range map[string]x509.SignatureAlgorithm{"SHA-1": x509.ECDSAWithSHA1, "SHA-256": x509.ECDSAWithSHA256} {
+		f := newFixture(t)
+		f.root.SignatureAlgorithm = algorithm
+		f.root.ExcludedDNSDomains = []string{".elsewhere.test"}
+		_, err := f.verify(t)
+		if name == "SHA-1" && err != nil {
+			t.Errorf("such roots are in use: %v", err)
+		}
+		if name == "SHA-256" {
+			wantRefusal(t, err, 3, "§4.2.1.10")
+		}
+		f = newFixture(t)
+		f.root.SignatureAlgorithm = algorithm
+		f.root.ExcludedDNSDomains = []string{".example.test"}
+		if _, err = f.verify(t); err == nil {
+			t.Error("its constraints bind all the same")
+		}
+	}
+}
+
+func TestConformingHoldsIssuersToTheOtherRules(t *testing.T) {
 	for name, c := range map[string]struct {
 		position int
 		change   func(f *fixture)
 	}{
-		"an intermediate without a key usage":                {2, func(f *fixture) { f.intermediate.KeyUsage = 0 }},
-		"a serial number of 21 octets":                       {1, func(f *fixture) { f.leaf.SerialNumber.Lsh(f.leaf.SerialNumber, 161) }},
-		"a root with name constraints that are not critical": {3, func(f *fixture) { f.root.ExcludedDNSDomains = []string{"elsewhere.test"} }},
+		"an intermediate without a key usage": {2, func(f *fixture) { f.intermediate.KeyUsage = 0 }},
+		"a root without a key usage":          {3, func(f *fixture) { f.root.KeyUsage = 0 }},
+		"a root that is older than the rules": {3, func(f *fixture) {
+			f.root.SignatureAlgorithm, f.root.ExcludedDNSDomains = x509.ECDSAWithSHA1, []string{"elsewhere.test"}
+		}},
+		"a country that is none": {1, func(f *fixture) { f.leaf.Subject.Country = []string{"Utopia"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			c.change(f)
 			if _, err := f.verify(t); err != nil {
-				t.Fatalf("who relies on it does not mind: %v", err)
+				t.Fatalf("such certificates are in use: %v", err)
 			}
 			f = newFixture(t)
 			c.change(f)
 			f.options.Conforming = true
 			_, err := f.verify(t)
-			wantRefusal(t, err, c.position, "RFC 5280 §4")
+			wantRefusal(t, err, c.position, "RFC 5280")
 		})
 	}
 	f := newFixture(t)
@@ -209,6 +316,15 @@ func TestConformingHoldsIssuersToTheirRules(t *testing.T) {
 	if _, err := f.verify(t); err != nil {
 		t.Errorf("a root's serial number is never used: %v", err)
 	}
+}
+
+func anyPolicy(t *testing.T) x509.OID {
+	t.Helper()
+	policy, err := x509.ParseOID("2.5.29.32.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy
 }
 
 func TestKeyIdentifiersThatDoNotFit(t *testing.T) {

@@ -136,6 +136,7 @@ func TestPathBehindJunk(t *testing.T) {
 func TestManyNamesAndManyConstraints(t *testing.T) {
 	const count = 2000
 	f := newFixture(t)
+	f.root.PermittedDNSDomainsCritical = true
 	for i := range count {
 		f.root.PermittedDNSDomains = append(f.root.PermittedDNSDomains, fmt.Sprintf("p%d.test", i))
 		f.root.ExcludedDNSDomains = append(f.root.ExcludedDNSDomains, fmt.Sprintf("x%d.test", i))

@@ -6,6 +6,7 @@ package identity
 import (
 	"context"
 	"crypto/x509"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -71,7 +72,8 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, credential Credential) (principal *Principal, handled bool, err error)
 }
 
-// Secret is a string that shows itself nowhere: not in logs, not in formatted text, not in JSON.
+// Secret is a string that shows itself nowhere: not in logs, not in formatted text, not in JSON. Fields that hold one are exported or
+// printed by nobody: fmt calls no method of what an unexported field holds.
 type Secret string
 
 const redacted = "[redacted]"
@@ -79,8 +81,8 @@ const redacted = "[redacted]"
 // String returns a fixed text.
 func (Secret) String() string { return redacted }
 
-// GoString returns a fixed text.
-func (Secret) GoString() string { return redacted }
+// Format writes a fixed text, whatever the verb: for a verb that does not suit a string, fmt would otherwise show the string itself.
+func (Secret) Format(state fmt.State, _ rune) { _, _ = state.Write([]byte(redacted)) }
 
 // LogValue returns a fixed text.
 func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }

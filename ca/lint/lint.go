@@ -1,46 +1,53 @@
 // Package lint looks for what a certificate must not be, before the issuing key is used and after.
 //
 // Before: the content is signed as a twin, with a throwaway key of the issuer's kind under the issuer's name, so that what the linters see is
-// byte for byte what the issuing key would sign. After: the signed leaf is linted, unless it is the twin that was. Both use our own
-// structural checks and zlint's rules for RFC 5280. The package never uses an issuing key and never decides who may have a name.
+// byte for byte what the issuing key would sign. After: the signed leaf is linted, unless what was signed is what was linted. Both use our
+// own structural checks and zlint's rules for RFC 5280. The package never uses an issuing key and never decides who may have a name.
 package lint
 
 import (
 	"bytes"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/ed25519"
-	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/rsa"
-	"crypto/sha256"
 	"crypto/x509"
-	"errors"
 	"fmt"
+	"math/big"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	zx509 "github.com/zmap/zcrypto/x509"
 	"github.com/zmap/zlint/v3"
 	zlintlib "github.com/zmap/zlint/v3/lint"
 
 	"github.com/chancery-ca/chancery/ca/chain"
+	"github.com/chancery-ca/chancery/ca/identity"
 )
 
 // Linter runs the lints. It is safe for concurrent use.
 type Linter struct {
 	registry zlintlib.Registry
-	twins    sync.Map // string, the issuing key's kind → crypto.Signer, a throwaway key
+	stranger *x509.Certificate // stands for an issuer that nobody knows yet
+
+	twinsMu sync.Mutex
+	twins   map[string]crypto.Signer // throwaway keys, by the kind of issuing key that they stand for
 
 	mu     sync.Mutex
 	shapes map[shape]struct{} // shapes that passed every lint
 }
 
-// shape is what certificates of a fixed-shape profile have in common: whatever the lints can tell apart, but for the serial, the
-// times within their forms, the bits of the key and the text of the SPIFFE ID, which have checks of their own.
-type shape [sha256.Size]byte
-
 // maxShapes bounds what a Linter remembers; a server has a handful.
 const maxShapes = 1024
+
+// Refusal says that a certificate, or what would become one, breaks rules. Every other error of this package is a failure of its own.
+type Refusal struct {
+	// Findings are sentences, each with the name of the rule; there is at least one.
+	Findings []string
+}
+
+// Error returns the findings.
+func (r *Refusal) Error() string { return strings.Join(r.Findings, "; ") }
 
 // New returns a Linter.
 func New() (*Linter, error) {
@@ -52,29 +59,44 @@ func New() (*Linter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("selecting lints: %w", err)
 	}
-	return &Linter{registry: registry, shapes: make(map[shape]struct{})}, nil
+	l := &Linter{registry: registry, twins: make(map[string]crypto.Signer), shapes: make(map[shape]struct{})}
+	if l.stranger, err = l.newStranger(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Prepare makes what Template needs for an issuer, and tells whether certificates under it pass at all: so that an issuer whose own name or
+// key breaks a rule is found at start, and not blamed on every requester. The sample that it lints begins at now.
+func (l *Linter) Prepare(issuer *x509.Certificate, now time.Time) error {
+	key, err := l.twinKey(l.stranger.PublicKey)
+	if err != nil {
+		return err
+	}
+	spki, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return fmt.Errorf("encoding the sample's key: %w", err)
+	}
+	now = now.UTC().Truncate(time.Second)
+	_, err = l.Template(chain.Leaf{
+		Serial: big.NewInt(1), Names: identity.Names{URIs: []string{"spiffe://example.org/sample"}}, SPKI: spki, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, NotBefore: now, NotAfter: now.Add(time.Hour),
+	}, issuer, false)
+	return err
 }
 
 // Passed is what a template's lint found out; Chain takes it back so that nothing is linted twice.
 type Passed struct {
-	tbs   []byte // the twin's TBSCertificate; nil when its shape was known
-	shape shape
-	fixed bool
+	tbs []byte // the TBSCertificate for which the lints' verdict stands; nil if the issuer was not known
 }
 
 // Template lints the content of a certificate before the issuing key is used. fixedShape tells that certificates of this profile differ in nothing
 // that a lint can see, so that one verdict stands for all of the same shape. issuer is the certificate that will stand above the leaf; nil
-// if that is not known before a remote authority answers, and then only the chain is linted.
+// if that is not known before a remote authority answers, and then a stranger stands for it. Content that breaks a rule is a *Refusal.
 func (l *Linter) Template(leaf chain.Leaf, issuer *x509.Certificate, fixedShape bool) (Passed, error) {
-	if issuer == nil {
-		return Passed{}, nil
-	}
-	passed := Passed{fixed: fixedShape}
-	if fixedShape {
-		passed.shape = shapeOf(leaf, issuer)
-		if l.known(passed.shape) {
-			return passed, nil
-		}
+	known := issuer != nil
+	if !known {
+		issuer = l.stranger
 	}
 	algorithm, err := chain.AlgorithmFor(issuer.PublicKey)
 	if err != nil {
@@ -82,102 +104,85 @@ func (l *Linter) Template(leaf chain.Leaf, issuer *x509.Certificate, fixedShape 
 	}
 	tbs, err := leaf.TBS(issuer, algorithm)
 	if err != nil {
-		return Passed{}, fmt.Errorf("building the twin: %w", err)
+		return Passed{}, &Refusal{Findings: []string{err.Error()}}
 	}
+	if fixedShape && isFixed(leaf) {
+		err = l.once(shapeOf(leaf, issuer), func() error { return l.twin(tbs, algorithm, issuer) })
+	} else {
+		err = l.twin(tbs, algorithm, issuer)
+	}
+	if err != nil || !known {
+		return Passed{}, err
+	}
+	return Passed{tbs}, nil
+}
+
+// twin signs a TBSCertificate with a throwaway key and lints the result.
+func (l *Linter) twin(tbs []byte, algorithm chain.Algorithm, issuer *x509.Certificate) error {
 	key, err := l.twinKey(issuer.PublicKey)
 	if err != nil {
-		return Passed{}, err
+		return err
 	}
 	der, err := algorithm.Certificate(tbs, key, rand.Reader)
 	if err != nil {
-		return Passed{}, fmt.Errorf("signing the twin: %w", err)
+		return fmt.Errorf("signing the twin: %w", err)
 	}
-	if err := l.certificate(der); err != nil {
-		return Passed{}, err
-	}
-	passed.tbs = tbs
-	return passed, nil
+	return l.certificate(der)
 }
 
-// Chain lints the leaf of a signed chain. A leaf whose TBSCertificate is that of the linted twin, or whose shape passed before, is not
-// linted again.
+// Chain lints the leaf of a signed chain, unless its TBSCertificate is the very one that Template's verdict stands for. A leaf that breaks a rule
+// is a *Refusal.
 func (l *Linter) Chain(signed chain.Chain, passed Passed) error {
 	leaf := signed.Leaf()
-	switch {
-	case passed.tbs != nil && bytes.Equal(passed.tbs, leaf.RawTBSCertificate):
-	case passed.tbs == nil && passed.fixed && l.known(passed.shape):
+	if passed.tbs != nil && bytes.Equal(passed.tbs, leaf.RawTBSCertificate) {
 		return nil
-	default:
-		if err := l.certificate(leaf.Raw); err != nil {
-			return err
-		}
 	}
-	if passed.fixed {
-		l.remember(passed.shape)
-	}
-	return nil
+	return l.certificate(leaf.Raw)
 }
 
 // certificate runs the strict parser and zlint over one certificate.
 func (l *Linter) certificate(der []byte) error {
 	if _, err := chain.ParseIssued(der); err != nil {
-		return fmt.Errorf("structure: %w", err)
+		return &Refusal{Findings: []string{err.Error()}}
 	}
 	parsed, err := zx509.ParseCertificate(der)
 	if err != nil {
-		return fmt.Errorf("structure: %w", err)
+		return &Refusal{Findings: []string{"zlint cannot read it: " + err.Error()}}
 	}
-	var findings []error
+	var findings []string
 	for name, result := range zlint.LintCertificateEx(parsed, l.registry).Results {
-		if result.Status == zlintlib.Error || result.Status == zlintlib.Fatal {
-			findings = append(findings, fmt.Errorf("lint %s: %s", name, result.Details))
+		if result.Status != zlintlib.Error && result.Status != zlintlib.Fatal {
+			continue
 		}
+		finding := "lint " + name
+		if result.Details != "" {
+			finding += ": " + result.Details
+		}
+		findings = append(findings, finding)
 	}
-	return errors.Join(findings...)
+	if len(findings) == 0 {
+		return nil
+	}
+	slices.Sort(findings)
+	return &Refusal{Findings: findings}
 }
 
-func (l *Linter) known(s shape) bool {
+// once runs a lint unless one of the same shape has passed before.
+func (l *Linter) once(s shape, lint func() error) error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, ok := l.shapes[s]
-	return ok
-}
-
-func (l *Linter) remember(s shape) {
+	_, passed := l.shapes[s]
+	l.mu.Unlock()
+	if passed {
+		return nil
+	}
+	if err := lint(); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.shapes) >= maxShapes {
 		clear(l.shapes)
 	}
 	l.shapes[s] = struct{}{}
-}
-
-// twinKey returns the throwaway key of the same kind as an issuing key. It lives in this process's memory alone.
-func (l *Linter) twinKey(public crypto.PublicKey) (crypto.Signer, error) {
-	kind := fmt.Sprintf("%T", public)
-	generate := func() (crypto.Signer, error) {
-		return nil, fmt.Errorf("no throwaway key can be made for an issuer with a %T", public)
-	}
-	switch key := public.(type) {
-	case *ecdsa.PublicKey:
-		kind = key.Curve.Params().Name
-		generate = func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.Curve(key.Curve), rand.Reader) }
-	case ed25519.PublicKey:
-		generate = func() (crypto.Signer, error) {
-			_, private, err := ed25519.GenerateKey(rand.Reader)
-			return private, err
-		}
-	case *rsa.PublicKey:
-		kind = fmt.Sprintf("rsa-%d", key.N.BitLen())
-		generate = func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, key.N.BitLen()) }
-	}
-	if key, ok := l.twins.Load(kind); ok {
-		return key.(crypto.Signer), nil //nolint:forcetypeassert // only signers are stored
-	}
-	fresh, err := generate()
-	if err != nil {
-		return nil, fmt.Errorf("making a throwaway key: %w", err)
-	}
-	key, _ := l.twins.LoadOrStore(kind, fresh)
-	return key.(crypto.Signer), nil //nolint:forcetypeassert // only signers are stored
+	return nil
 }

@@ -7,11 +7,26 @@ import (
 	"hash"
 	"time"
 
+	"github.com/spiffe/go-spiffe/v2/spiffeid"
 	"golang.org/x/crypto/cryptobyte"
 	cryptobyte_asn1 "golang.org/x/crypto/cryptobyte/asn1"
 
 	"github.com/chancery-ca/chancery/ca/chain"
 )
+
+// shape is what certificates of a fixed-shape profile have in common: whatever the lints can tell apart, but for the serial, the
+// times within their forms, the bits of the key and the text of the SPIFFE ID, which isFixed and the key policy have checked.
+type shape [sha256.Size]byte
+
+// isFixed tells whether a leaf names one SPIFFE ID and nothing else, so that its shape says all that a lint can see of it. The encoder
+// has checked its serial and times.
+func isFixed(leaf chain.Leaf) bool {
+	if len(leaf.Names.URIs) != 1 || len(leaf.Names.DNS)+len(leaf.Names.IPs) > 0 {
+		return false
+	}
+	id, err := spiffeid.FromString(leaf.Names.URIs[0])
+	return err == nil && id.Path() != ""
+}
 
 // shapeOf digests everything of a certificate-to-be that the lints can tell apart, with the parts that have their own checks reduced to their
 // form: the SPIFFE ID to its presence, the key to its algorithm and length, the times to their encoding (RFC 5280 §4.1.2.5) and the order

@@ -6,11 +6,13 @@ package profile
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"math/big"
-	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/spiffe/go-spiffe/v2/spiffeid"
 
 	"github.com/chancery-ca/chancery/ca/chain"
 	"github.com/chancery-ca/chancery/ca/errkind"
@@ -22,23 +24,23 @@ type NameKind string
 
 // The name kinds.
 const (
-	// NamesSPIFFE is exactly one URI, a SPIFFE ID, and nothing else (X.509-SVID §2).
+	// NamesSPIFFE is exactly one URI, a SPIFFE ID, and nothing else (X509-SVID §2).
 	NamesSPIFFE NameKind = "spiffe"
 	// NamesDNS is one or more DNS names and IP addresses, and no URI.
 	NamesDNS NameKind = "dns"
 )
 
-// Backdate is how far notBefore lies before the time of issuance, so that a verifier whose clock is a little slow accepts a new
-// certificate. It is added outside the lifetime that was asked for.
-const Backdate = time.Minute
+// shortestLifetime is the least minimum: certificates count in whole seconds (RFC 5280 §4.1.2.5).
+const shortestLifetime = time.Second
 
 // Config is a profile as configured. Lifetimes count from the time of issuance.
 type Config struct {
-	Name            string
-	Names           NameKind
+	Name  string
+	Names NameKind
+	// Usages are server_auth, client_auth or both.
 	Usages          []x509.ExtKeyUsage
 	DefaultLifetime time.Duration
-	MinLifetime     time.Duration
+	MinLifetime     time.Duration // at least one second
 	MaxLifetime     time.Duration
 }
 
@@ -49,25 +51,36 @@ type Profile struct{ config Config }
 func New(config Config) (*Profile, error) {
 	switch {
 	case config.Name == "":
-		return nil, fmt.Errorf("a profile needs a name")
+		return nil, errors.New("a profile needs a name")
 	case config.Names != NamesSPIFFE && config.Names != NamesDNS:
 		return nil, fmt.Errorf("profile %s: names %q; must be %q or %q", config.Name, config.Names, NamesSPIFFE, NamesDNS)
-	case len(config.Usages) == 0:
-		return nil, fmt.Errorf("profile %s: needs at least one usage", config.Name)
-	case config.MinLifetime <= 0 || config.DefaultLifetime < config.MinLifetime || config.MaxLifetime < config.DefaultLifetime:
-		return nil, fmt.Errorf("profile %s: lifetimes must satisfy 0 < min (%s) ≤ default (%s) ≤ max (%s)", config.Name, config.MinLifetime,
-			config.DefaultLifetime, config.MaxLifetime)
+	case config.MinLifetime < shortestLifetime || config.DefaultLifetime < config.MinLifetime || config.MaxLifetime < config.DefaultLifetime:
+		return nil, fmt.Errorf("profile %s: lifetimes must satisfy %s ≤ min (%s) ≤ default (%s) ≤ max (%s)", config.Name, shortestLifetime,
+			config.MinLifetime, config.DefaultLifetime, config.MaxLifetime)
 	}
-	if config.Names == NamesSPIFFE {
-		// X.509-SVID §4.4: an EKU extension, if there is one, has both
-		for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} {
-			if !slices.Contains(config.Usages, usage) {
-				return nil, fmt.Errorf("profile %s: SPIFFE certificates need both server_auth and client_auth (X.509-SVID §4.4)", config.Name)
-			}
-		}
+	if err := checkUsages(config); err != nil {
+		return nil, fmt.Errorf("profile %s: %w", config.Name, err)
 	}
 	config.Usages = slices.Clone(config.Usages)
 	return &Profile{config}, nil
+}
+
+func checkUsages(config Config) error {
+	if len(config.Usages) == 0 {
+		return errors.New("needs at least one usage")
+	}
+	for i, usage := range config.Usages {
+		switch {
+		case usage != x509.ExtKeyUsageServerAuth && usage != x509.ExtKeyUsageClientAuth:
+			return fmt.Errorf("usage %s is not one that workloads get; use server_auth, client_auth or both", usage)
+		case slices.Contains(config.Usages[:i], usage):
+			return fmt.Errorf("usage %s stands twice", usage)
+		}
+	}
+	if config.Names == NamesSPIFFE && len(config.Usages) < 2 {
+		return errors.New("SPIFFE certificates need both server_auth and client_auth (X509-SVID §4.4)")
+	}
+	return nil
 }
 
 // Name returns the profile's name.
@@ -77,86 +90,43 @@ func (p *Profile) Name() string { return p.config.Name }
 // stands for all of the same shape.
 func (p *Profile) FixedShape() bool { return p.config.Names == NamesSPIFFE }
 
-// CheckNames tells whether a set of names is of the profile's kind, whoever asks.
+// CheckNames tells whether a set of names is of the profile's kind, whoever asks. Errors are errkind.Invalid.
 func (p *Profile) CheckNames(names identity.Names) error {
 	switch p.config.Names {
 	case NamesSPIFFE:
-		if len(names.URIs) != 1 || len(names.DNS)+len(names.IPs) > 0 {
-			return errkind.New(errkind.Invalid, "profile %s certifies exactly one SPIFFE ID; the request names %s", p.config.Name, names)
-		}
+		return p.checkSPIFFE(names)
 	case NamesDNS:
-		if len(names.URIs) > 0 || len(names.DNS)+len(names.IPs) == 0 {
-			return errkind.New(errkind.Invalid, "profile %s certifies DNS names and IP addresses; the request names %s", p.config.Name, names)
-		}
+		return p.checkHosts(names)
+	default:
+		return errkind.New(errkind.Internal, "profile %s has names of the unknown kind %q", p.config.Name, p.config.Names)
+	}
+}
+
+func (p *Profile) checkSPIFFE(names identity.Names) error {
+	if len(names.URIs) != 1 || len(names.DNS)+len(names.IPs) > 0 {
+		return errkind.New(errkind.Invalid, "profile %s certifies exactly one SPIFFE ID; the request names %s", p.config.Name, names)
+	}
+	id, err := spiffeid.FromString(names.URIs[0])
+	switch {
+	case err != nil:
+		return errkind.New(errkind.Invalid, "profile %s certifies exactly one SPIFFE ID; %s is none (SPIFFE-ID §2): %v", p.config.Name, names, err)
+	case id.Path() == "":
+		return errkind.New(errkind.Invalid, "%s is a whole trust domain; a workload's SPIFFE ID has a path (X509-SVID §3.1)", names)
 	}
 	return nil
 }
 
-// Clamp says why a lifetime is shorter than asked for; its zero value means that it is not.
-type Clamp struct {
-	Asked, Granted time.Duration
-	Reason         string
-}
-
-// Window is the time that the issuers allow: none of them is valid outside of it.
-type Window struct {
-	NotBefore, NotAfter time.Time
-	Issuer              string // the subject of the issuer that ends first, for sentences
-}
-
-// Unbounded is the Window of issuers that nobody knows yet.
-var Unbounded = Window{NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}
-
-// Validity is a certificate's life.
-type Validity struct {
-	NotBefore, NotAfter time.Time
-	RenewAt             time.Time
-	Clamp               Clamp
-}
-
-// Validity returns the life of a certificate that is issued now: the asked lifetime (zero means the default), at most the profile's maximum, reduced by
-// a random part of up to jitter (0 to 1), inside the issuers' window. The random source spreads renewals and secures nothing.
-func (p *Profile) Validity(now time.Time, asked time.Duration, jitter float64, window Window, random *rand.Rand) (Validity, error) {
-	if now.Before(window.NotBefore) {
-		return Validity{}, errkind.New(errkind.Unavailable, "the server's clock says %s, but its issuer %s is valid only from %s; set the clock",
-			stamp(now), window.Issuer, stamp(window.NotBefore))
+// checkHosts leaves the syntax of DNS names to ca/lint, which sees it in a certificate.
+func (p *Profile) checkHosts(names identity.Names) error {
+	if len(names.URIs) > 0 || len(names.DNS)+len(names.IPs) == 0 {
+		return errkind.New(errkind.Invalid, "profile %s certifies DNS names and IP addresses; the request names %s", p.config.Name, names)
 	}
-	lifetime := asked
-	if lifetime <= 0 {
-		lifetime = p.config.DefaultLifetime
-	}
-	wanted := lifetime
-	if lifetime < p.config.MinLifetime {
-		return Validity{}, errkind.New(errkind.Invalid, "a lifetime of %s is below the minimum of profile %s, %s; ask for more or for none", asked,
-			p.config.Name, p.config.MinLifetime)
-	}
-	var clamp Clamp
-	if lifetime > p.config.MaxLifetime {
-		lifetime = p.config.MaxLifetime
-		clamp = Clamp{Reason: fmt.Sprintf("the maximum of profile %s is %s", p.config.Name, lifetime)}
-	}
-	lifetime -= time.Duration(float64(lifetime) * jitter * random.Float64())
-	now = now.Truncate(time.Second)
-	notAfter := now.Add(lifetime).Truncate(time.Second)
-	if notAfter.After(window.NotAfter) {
-		notAfter = window.NotAfter
-		if remaining := notAfter.Sub(now); remaining < p.config.MinLifetime {
-			return Validity{}, errkind.New(errkind.Unavailable, "issuer %s ends at %s: less than the minimum lifetime of profile %s, %s, is left; the authority needs a new issuer",
-				window.Issuer, stamp(window.NotAfter), p.config.Name, p.config.MinLifetime)
+	for _, ip := range names.IPs {
+		if !ip.IsValid() || ip.Zone() != "" || ip.IsUnspecified() || ip.IsMulticast() {
+			return errkind.New(errkind.Invalid, "%s is not the address of a host; ask for an address, without a zone, at which the workload is reached", ip)
 		}
-		clamp.Reason = fmt.Sprintf("issuer %s ends at %s", window.Issuer, stamp(window.NotAfter))
 	}
-	notBefore := now.Add(-Backdate)
-	if notBefore.Before(window.NotBefore) {
-		notBefore = window.NotBefore
-	}
-	if clamp.Reason != "" {
-		clamp.Asked, clamp.Granted = wanted, notAfter.Sub(now)
-	}
-	// between half and two thirds of life, spread, so that a fleet that started together does not renew together
-	life := notAfter.Sub(now)
-	renew := now.Add(life/2 + time.Duration(float64(life/6)*random.Float64()))
-	return Validity{NotBefore: notBefore, NotAfter: notAfter, RenewAt: renew.Truncate(time.Second), Clamp: clamp}, nil
+	return nil
 }
 
 // Leaf returns the content of a certificate for approved names.
@@ -166,10 +136,8 @@ func (p *Profile) Leaf(serial *big.Int, names identity.Names, spki []byte, valid
 		Names:       names,
 		SPKI:        spki,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: p.config.Usages,
+		ExtKeyUsage: slices.Clone(p.config.Usages),
 		NotBefore:   validity.NotBefore,
 		NotAfter:    validity.NotAfter,
 	}
 }
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

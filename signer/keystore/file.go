@@ -4,6 +4,7 @@
 package keystore
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/x509"
 	"errors"
@@ -15,11 +16,15 @@ import (
 	"github.com/chancery-ca/chancery/ca/pem"
 )
 
+// fileMode is the mode of new key files.
+const fileMode = 0o600
+
 // maxKeyFile bounds what is read of a key file; an RSA-4096 key in PEM is a quarter of it.
 const maxKeyFile = 16 << 10
 
-// LoadFile reads a private key: one PEM block with PKCS #8 (RFC 5958), SEC 1 (RFC 5915) or PKCS #1 contents. A file that every user of the
-// machine may read or write is refused.
+// LoadFile reads a private key: one PEM block with PKCS #8 (RFC 5958), SEC 1 (RFC 5915) or PKCS #1 (RFC 8017 Appendix A.1.2) contents, of
+// at most 16 KiB. A file that every user of the machine may read, write or execute is refused; one that its group may read is not, since that
+// is how Kubernetes mounts Secrets. Errors name the file and hold nothing of its text.
 func LoadFile(path string) (crypto.Signer, error) {
 	file, err := os.Open(path) //nolint:gosec // the operator names the file
 	if err != nil {
@@ -47,10 +52,15 @@ func LoadFile(path string) (crypto.Signer, error) {
 	return key, nil
 }
 
-// Parse reads one PEM private key. Its errors hold nothing of the text.
+// Parse reads one PEM private key. Its errors hold nothing of the text but a short label.
 func Parse(text []byte) (crypto.Signer, error) {
 	blocks, err := pem.Decode(text, pem.Rules{Labels: []string{"PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY"}, MaxBlocks: 1})
-	if err != nil {
+	switch {
+	case err != nil && bytes.Contains(text, []byte("ENCRYPTED")):
+		return nil, errors.New("the key is encrypted, and nobody is there to type its password; decrypt it with: openssl pkey -in FILE -out NEW")
+	case err != nil && bytes.Contains(text, []byte("EC PARAMETERS")):
+		return nil, errors.New("curve parameters stand before the key; write it anew with: openssl pkey -in FILE -out NEW")
+	case err != nil:
 		return nil, err
 	}
 	var key any
@@ -81,26 +91,33 @@ func Encode(key crypto.Signer) ([]byte, error) {
 	return pem.Encode("PRIVATE KEY", der), nil
 }
 
-// Create writes a key to a new file with mode 0600, durably. It refuses a path where something stands.
+// Create writes a key to a new file with mode 0600, whatever the umask, durably. It refuses a path where something stands. On an error
+// nothing is left there.
 func Create(path string, key crypto.Signer) error {
 	text, err := Encode(key)
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator names the file
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode) //nolint:gosec // the operator names the file
 	if err != nil {
 		return fmt.Errorf("writing the key: %w", err)
 	}
+	// the umask can only have taken bits away
+	err = errors.Join(file.Chmod(fileMode), write(file, text), file.Close())
+	if err == nil {
+		err = syncDirectory(filepath.Dir(path))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the key: %w", errors.Join(err, os.Remove(path)))
+	}
+	return nil
+}
+
+func write(file *os.File, text []byte) error {
 	if _, err := file.Write(text); err != nil {
-		return errors.Join(fmt.Errorf("writing the key: %w", err), file.Close())
+		return err
 	}
-	if err := file.Sync(); err != nil {
-		return errors.Join(fmt.Errorf("writing the key: %w", err), file.Close())
-	}
-	if err := file.Close(); err != nil {
-		return fmt.Errorf("writing the key: %w", err)
-	}
-	return syncDirectory(filepath.Dir(path))
+	return file.Sync()
 }
 
 func syncDirectory(path string) error {

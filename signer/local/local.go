@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/chancery-ca/chancery/ca/bundle"
@@ -21,7 +22,8 @@ import (
 // Config names what a Signer needs.
 type Config struct {
 	Key crypto.Signer
-	// Chain is the issuing certificate and the intermediates above it, in order. It may be the self-signed root alone.
+	// Chain is the issuing certificate and the intermediates above it, in order, with or without the root. It may be the self-signed root
+	// alone.
 	Chain []*x509.Certificate
 	// Roots are the pinned anchors; the chain ends at one of them.
 	Roots *bundle.Bundle
@@ -35,10 +37,10 @@ type Signer struct {
 	roots     *bundle.Bundle
 }
 
-// New checks that key and certificate belong together, that every certificate may issue, that the path ends at an anchor of the bundle, and
-// that all of it is valid at now.
+// New checks that key and certificate belong together and that the key signs, that every certificate may issue, that the path ends at an anchor
+// of the bundle, and that all of it is valid at now. Its errors are for the operator.
 func New(config Config, now time.Time) (*Signer, error) {
-	if config.Key == nil || len(config.Chain) == 0 || config.Roots == nil {
+	if config.Key == nil || len(config.Chain) == 0 || config.Chain[0] == nil || config.Roots == nil {
 		return nil, errors.New("a local signer needs a key, an issuing certificate and trust anchors")
 	}
 	issuing := config.Chain[0]
@@ -54,10 +56,15 @@ func New(config Config, now time.Time) (*Signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Signer{key: config.Key, algorithm: algorithm, issuers: issuers, roots: config.Roots}, nil
+	s := &Signer{key: config.Key, algorithm: algorithm, issuers: issuers, roots: config.Roots}
+	if err := s.probeKey(); err != nil {
+		return nil, fmt.Errorf("trying the key of issuing certificate %s: %w", issuing.Subject, err)
+	}
+	return s, nil
 }
 
-// Sign implements signer.Signer. The signature itself is not verified here: the authority's checker does it, once.
+// Sign implements signer.Signer. What it made is read back, but neither its signature nor its strict encoding is checked here: the authority's
+// checker does both, once. It looks at ctx before it uses the key and cannot interrupt a key that hangs.
 func (s *Signer) Sign(ctx context.Context, order signer.Order) (chain.Chain, error) {
 	if err := ctx.Err(); err != nil {
 		return chain.Chain{}, err
@@ -70,9 +77,10 @@ func (s *Signer) Sign(ctx context.Context, order signer.Order) (chain.Chain, err
 	if err != nil {
 		return chain.Chain{}, err
 	}
-	leaf, err := chain.ParseIssued(der)
+	leaf, err := x509.ParseCertificate(der)
 	if err != nil {
-		return chain.Chain{}, fmt.Errorf("%w: what was signed does not parse: %w", signer.ErrPermanent, err)
+		// the content was linted: this is the key's fault, not the requester's
+		return chain.Chain{}, fmt.Errorf("what was signed does not parse: %w", err)
 	}
 	certificates := make([]*x509.Certificate, 0, len(s.issuers)+1)
 	certificates = append(certificates, leaf)
@@ -83,9 +91,9 @@ func (s *Signer) Sign(ctx context.Context, order signer.Order) (chain.Chain, err
 func (s *Signer) Roots() *bundle.Bundle { return s.roots }
 
 // Issuers implements signer.Issuers.
-func (s *Signer) Issuers() []*x509.Certificate { return s.issuers }
+func (s *Signer) Issuers() []*x509.Certificate { return slices.Clone(s.issuers) }
 
-// Probe implements signer.Prober: it signs a fixed text, verifies that, and looks at the issuers' dates.
+// Probe implements signer.Prober: it looks at the issuers' dates, signs a fixed text and verifies that.
 func (s *Signer) Probe(ctx context.Context, now time.Time) error {
 	if err := ctx.Err(); err != nil {
 		return err

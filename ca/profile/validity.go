@@ -1,0 +1,130 @@
+package profile
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/chancery-ca/chancery/ca/errkind"
+)
+
+// Backdate is how far notBefore lies before the time of issuance, so that a verifier whose clock is a little slow accepts a new
+// certificate. It is added outside the lifetime that was asked for.
+const Backdate = time.Minute
+
+// retryIssuer is when a caller may come back to an authority whose issuer or clock a person has to mend.
+const retryIssuer = time.Minute
+
+// Wanted is the life that was asked for.
+type Wanted struct {
+	// Lifetime counts from the time of issuance; zero or less means the profile's default.
+	Lifetime time.Duration
+	// Jitter is the share of the lifetime, 0 to 1, of which a random part is taken away. What is outside counts as the nearest bound.
+	Jitter float64
+}
+
+// Window is the time that the issuers allow: none of them is valid outside of it.
+type Window struct {
+	NotBefore, NotAfter time.Time
+	// Begins and Ends are the subjects of the issuers that begin last and end first, for sentences.
+	Begins, Ends string
+}
+
+// Unbounded is the Window of issuers that nobody knows yet.
+var Unbounded = Window{NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)}
+
+// Clamp says why a lifetime is shorter than asked for; its zero value means that it is not. A lifetime that jitter alone has shortened is not clamped.
+type Clamp struct {
+	Asked, Granted time.Duration
+	Reason         string
+}
+
+// Validity is a certificate's life. Its times but RenewAt are whole seconds.
+type Validity struct {
+	NotBefore, NotAfter time.Time
+	// RenewAt lies after half and up to two thirds of the time from issuance to NotAfter.
+	RenewAt time.Time
+	Clamp   Clamp
+
+	issued time.Time     // the time of issuance
+	asked  time.Duration // what Clamp.Asked would say
+	spread float64       // 0 to 1: where RenewAt lies between its bounds
+}
+
+// Validity returns the life of a certificate that is issued now: the wanted lifetime, at most the profile's maximum, reduced by the jitter
+// though never below the minimum, and inside the issuers' window. Errors are errkind.Invalid if too little was asked for, and
+// errkind.Unavailable if the window has no room. The random source spreads renewals and secures nothing.
+func (p *Profile) Validity(now time.Time, wanted Wanted, window Window, random *rand.Rand) (Validity, error) {
+	switch {
+	case now.Before(window.NotBefore):
+		return Validity{}, errkind.New(errkind.Unavailable, "the server's clock says %s, but its issuer %s is valid only from %s; the operator has to set the clock",
+			stamp(now), window.Begins, stamp(window.NotBefore)).After(retryIssuer)
+	case now.After(window.NotAfter):
+		return Validity{}, errkind.New(errkind.Unavailable, "the server's clock says %s, but its issuer %s ended at %s; the authority needs a new issuer",
+			stamp(now), window.Ends, stamp(window.NotAfter)).After(retryIssuer)
+	}
+	v := Validity{issued: now.Truncate(time.Second), asked: wanted.Lifetime, spread: random.Float64()}
+	if v.asked <= 0 {
+		v.asked = p.config.DefaultLifetime
+	}
+	if v.asked < p.config.MinLifetime {
+		return Validity{}, errkind.New(errkind.Invalid, "a lifetime of %s is below the minimum of profile %s, %s; ask for more or for none", v.asked,
+			p.config.Name, p.config.MinLifetime)
+	}
+	lifetime, reason := v.asked, ""
+	if lifetime > p.config.MaxLifetime {
+		lifetime = p.config.MaxLifetime
+		reason = fmt.Sprintf("the maximum of profile %s is %s", p.config.Name, lifetime)
+	}
+	lifetime = max(shorten(lifetime, wanted.Jitter, random), p.config.MinLifetime)
+	v.NotBefore, v.NotAfter = v.issued.Add(-Backdate), v.issued.Add(lifetime).Truncate(time.Second)
+	if v.NotBefore.Before(window.NotBefore) {
+		v.NotBefore = window.NotBefore
+	}
+	if v.NotAfter.After(window.NotAfter) {
+		v.NotAfter = window.NotAfter
+		if v.NotAfter.Sub(v.issued) < p.config.MinLifetime {
+			return Validity{}, errkind.New(errkind.Unavailable, "issuer %s ends at %s: less than the minimum lifetime of profile %s, %s, is left; the authority needs a new issuer",
+				window.Ends, stamp(window.NotAfter), p.config.Name, p.config.MinLifetime).After(retryIssuer)
+		}
+		reason = fmt.Sprintf("issuer %s ends at %s", window.Ends, stamp(window.NotAfter))
+	}
+	return v.ended(reason), nil
+}
+
+// Signed returns the validity of the certificate that a backend made: a backend may end it earlier than was approved, as when its own
+// issuer ends, and renewal has to come earlier then. The error is errkind.Unavailable if that leaves less than the profile's minimum.
+func (p *Profile) Signed(v Validity, notBefore, notAfter time.Time) (Validity, error) {
+	v.NotBefore = notBefore
+	if !notAfter.Before(v.NotAfter) {
+		return v, nil
+	}
+	v.NotAfter = notAfter
+	if v.NotAfter.Sub(v.issued) < p.config.MinLifetime {
+		return Validity{}, errkind.New(errkind.Unavailable, "the signing backend ends certificates at %s: less than the minimum lifetime of profile %s, %s, is left",
+			stamp(notAfter), p.config.Name, p.config.MinLifetime).After(retryIssuer)
+	}
+	return v.ended("the signing backend ends it at " + stamp(notAfter)), nil
+}
+
+// ended fills in what follows from NotAfter. A reason makes it a clamped life.
+func (v Validity) ended(reason string) Validity {
+	life := v.NotAfter.Sub(v.issued)
+	// spread, so that a fleet that started together does not renew together
+	sixth := life / 6
+	v.RenewAt = v.issued.Add(life/2 + 1 + time.Duration(v.spread*float64(sixth-1)))
+	if reason != "" {
+		v.Clamp = Clamp{Asked: v.asked, Granted: life, Reason: reason}
+	}
+	return v
+}
+
+// shorten takes a random part of a share of a lifetime away.
+func shorten(lifetime time.Duration, jitter float64, random *rand.Rand) time.Duration {
+	if !(jitter > 0) { // NaN too
+		return lifetime
+	}
+	return lifetime - time.Duration(float64(lifetime)*min(jitter, 1)*random.Float64())
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
