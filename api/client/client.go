@@ -6,26 +6,32 @@ package client
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
+	"net"
+	"slices"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 
 	chanceryv1 "github.com/chancery-ca/chancery/api/chancery/v1"
 )
+
+// callTimeout bounds a call whose context is not shorter.
+const callTimeout = 30 * time.Second
 
 // Client is a connection to a server. It is safe for concurrent use.
 type Client struct {
 	connection *grpc.ClientConn
 	authority  chanceryv1.CertificateAuthorityClient
+	verdict    *verdict
+	pinned     []*x509.Certificate // empty only for FetchRoot
 }
 
 // Config says where the server is and whom to believe.
@@ -47,63 +53,69 @@ func Dial(config Config) (*Client, error) {
 	for _, root := range config.Roots {
 		pool.AddCert(root)
 	}
-	return dial(config.Address, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: config.ServerName})
+	c, err := dial(config.Address, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: config.ServerName})
+	if err != nil {
+		return nil, err
+	}
+	c.pinned = slices.Clone(config.Roots)
+	return c, nil
+}
+
+// CheckAddress tells whether an address is of the form host:port, with a port in digits.
+func CheckAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	if number, parseErr := strconv.ParseUint(port, 10, 16); err != nil || host == "" || parseErr != nil || number == 0 {
+		return fmt.Errorf("%q is not an address of the form host:port", address)
+	}
+	return nil
 }
 
 func dial(address string, tlsConfig *tls.Config) (*Client, error) {
+	if err := CheckAddress(address); err != nil {
+		return nil, fmt.Errorf("dialling: %w", err)
+	}
+	verdict := &verdict{}
 	connection, err := grpc.NewClient("dns:///"+address,
-		grpc.WithTransportCredentials(credentials.NewTLS(tlsConfig)),
+		grpc.WithTransportCredentials(verdict.credentials(tlsConfig)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.WithDisableServiceConfig(), // whoever answers for the DNS must not decide whether a call is repeated
 		grpc.WithUserAgent("chancery"),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("dialling %s: %w", address, err)
 	}
-	return &Client{connection: connection, authority: chanceryv1.NewCertificateAuthorityClient(connection)}, nil
+	return &Client{connection: connection, authority: chanceryv1.NewCertificateAuthorityClient(connection), verdict: verdict}, nil
 }
 
 // Close releases the connection.
 func (c *Client) Close() error { return c.connection.Close() }
 
-// TrustBundle fetches the current trust bundle.
+// TrustBundle fetches the current trust bundle. Like Issue it refuses one that has nothing to do with the pinned trust anchors.
 func (c *Client) TrustBundle(ctx context.Context) (Bundle, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	response, err := c.authority.GetTrustBundle(ctx, &chanceryv1.GetTrustBundleRequest{})
+	if err != nil {
+		return Bundle{}, c.explain(err)
+	}
+	bundle, err := parseBundle(response.GetBundle())
 	if err != nil {
 		return Bundle{}, err
 	}
-	return parseBundle(response.GetBundle())
+	if err := c.checkContinuity(bundle); err != nil {
+		return Bundle{}, err
+	}
+	return bundle, nil
 }
 
-// ParseFingerprint reads a SHA-256 fingerprint in hexadecimal, with or without colons and a "sha256:" in front.
-func ParseFingerprint(text string) ([sha256.Size]byte, error) {
-	clean := strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(text), "sha256:"), ":", "")
-	decoded, err := hex.DecodeString(clean)
-	if err != nil || len(decoded) != sha256.Size {
-		return [sha256.Size]byte{}, fmt.Errorf("fingerprint %.80q is not the SHA-256 of a certificate: 64 hexadecimal digits", text)
-	}
-	return [sha256.Size]byte(decoded), nil
-}
+// ErrServer means that the server's own certificate does not lead to a pinned trust anchor, is not for its name, or is not valid now. To call again
+// does not help.
+var ErrServer = errors.New("the server is not one to trust")
 
-// ErrFingerprint means that the server has no trust anchor with the fingerprint that was given.
-var ErrFingerprint = errors.New("the server has no trust anchor with this fingerprint")
-
-// FetchRoot asks a server that nothing vouches for yet for its trust bundle, and returns the one anchor whose fingerprint was given by a person. No
-// credential is sent on this connection; the caller dials again with the anchor pinned.
-func FetchRoot(ctx context.Context, address string, fingerprint [sha256.Size]byte) (*x509.Certificate, error) {
-	//nolint:gosec // G402: nothing secret is sent, and what is read is believed only for its hash
-	c, err := dial(address, &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true})
-	if err != nil {
-		return nil, err
+// explain tells a server that is not believed from one that is not there: gRPC says Unavailable of both.
+func (c *Client) explain(err error) error {
+	if refusal := c.verdict.refusal(); refusal != nil && status.Code(err) == codes.Unavailable {
+		return fmt.Errorf("%w: %w", ErrServer, refusal)
 	}
-	defer c.Close() //nolint:errcheck // nothing was written
-	bundle, err := c.TrustBundle(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, anchor := range bundle.Anchors {
-		if sha256.Sum256(anchor.Raw) == fingerprint {
-			return anchor, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: asked for %x", ErrFingerprint, fingerprint)
+	return err
 }

@@ -1,15 +1,12 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"crypto"
 	"crypto/rand"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/url"
-	"slices"
 	"time"
 
 	"google.golang.org/grpc/metadata"
@@ -26,7 +23,7 @@ type Request struct {
 	Token string
 	// Profile is the profile's name; empty means the server's default.
 	Profile string
-	// URIs, DNSNames and IPAddresses are the names wanted; all empty means the caller's own identity.
+	// URIs, DNSNames and IPAddresses are the names wanted; all empty means the caller's own identity, a SPIFFE ID.
 	URIs, DNSNames, IPAddresses []string
 	// Lifetime is the lifetime wanted; zero means the profile's default.
 	Lifetime time.Duration
@@ -34,7 +31,7 @@ type Request struct {
 
 // Certificate is a checked answer.
 type Certificate struct {
-	Chain    []*x509.Certificate // leaf first, without the trust anchor
+	Chain    []*x509.Certificate // leaf first, each signed by the next, without the trust anchor
 	Bundle   Bundle
 	RenewAt  time.Time
 	Received time.Time
@@ -54,10 +51,23 @@ type Bundle struct {
 // ErrAnswer means that a server's answer does not fit what was asked for, or does not hold together.
 var ErrAnswer = errors.New("the server's answer does not hold")
 
-// Issue asks for a certificate and checks it: its key is the request's, it names what was asked for, and it leads to the bundle that came with it
-// and from there to a trust anchor that was pinned when dialling (the TLS connection vouches for the bundle). Errors from the server
-// are gRPC statuses; a bad answer is ErrAnswer.
+// Issue asks for a certificate and checks the answer:
+//
+//   - its key is the request's;
+//   - it has the names that were asked for and no others; without any asked for it has one SPIFFE ID, of the bundle's trust domain;
+//   - the chain, as it stands, leads to the trust bundle that came with it;
+//   - the bundle goes on from the pinned trust anchors: at least one of them is in it, or its successor with the same name and key.
+//
+// The last rule is no proof of the other anchors in the bundle: for those the connection vouches, which leads to a pinned anchor. It keeps whoever
+// got hold of the server's own certificate, or of a root that was retired, from putting a client's whole trust on other ground; and a rotation as it should
+// be never breaks it, since the old anchor leaves the bundle only after every client has the new one. A client that slept through a rotation
+// has to be given an anchor again.
+//
+// Errors from the server are gRPC statuses; a server that is not believed is ErrServer, a bad answer ErrAnswer.
 func (c *Client) Issue(ctx context.Context, request Request) (*Certificate, error) {
+	if request.Key == nil {
+		return nil, errors.New("making the certificate request: no key is given")
+	}
 	csr, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, request.Key)
 	if err != nil {
 		return nil, fmt.Errorf("making the certificate request: %w", err)
@@ -70,86 +80,14 @@ func (c *Client) Issue(ctx context.Context, request Request) (*Certificate, erro
 	if request.Lifetime > 0 {
 		message.Lifetime = durationpb.New(request.Lifetime)
 	}
-	ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+request.Token)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if request.Token != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+request.Token)
+	}
 	response, err := c.authority.IssueCertificate(ctx, message)
 	if err != nil {
-		return nil, err
+		return nil, c.explain(err)
 	}
-	return checkAnswer(request, response, time.Now())
-}
-
-func checkAnswer(request Request, response *chanceryv1.IssueCertificateResponse, now time.Time) (*Certificate, error) {
-	chain, err := parseAll(response.GetChain())
-	if err != nil {
-		return nil, fmt.Errorf("%w: the chain: %w", ErrAnswer, err)
-	}
-	bundle, err := parseBundle(response.GetBundle())
-	if err != nil {
-		return nil, err
-	}
-	leaf := chain[0]
-	public, err := x509.MarshalPKIXPublicKey(request.Key.Public())
-	if err != nil {
-		return nil, fmt.Errorf("encoding the public key: %w", err)
-	}
-	if !bytes.Equal(public, leaf.RawSubjectPublicKeyInfo) {
-		return nil, fmt.Errorf("%w: the certificate is for another key", ErrAnswer)
-	}
-	if err := checkNames(request, leaf); err != nil {
-		return nil, err
-	}
-	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
-	for _, anchor := range bundle.Anchors {
-		roots.AddCert(anchor)
-	}
-	for _, certificate := range chain[1:] {
-		intermediates.AddCert(certificate)
-	}
-	// the server's clock, so that an answer is not thrown away for a clock of ours that is off: the dates are the server's promise to its verifiers
-	at := response.GetServerTime().AsTime()
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
-		return nil, fmt.Errorf("%w: the chain does not lead to the trust bundle: %w", ErrAnswer, err)
-	}
-	return &Certificate{
-		Chain: chain, Bundle: bundle, RenewAt: response.GetRenewAt().AsTime(), Received: now, ServerTime: at,
-		Clamped: response.GetLifetimeClamp().GetReason(),
-	}, nil
-}
-
-// checkNames refuses a certificate that lacks a name that was asked for. Without names asked, the server's word for the identity counts.
-func checkNames(request Request, leaf *x509.Certificate) error {
-	for _, wanted := range request.URIs {
-		if !slices.ContainsFunc(leaf.URIs, func(u *url.URL) bool { return u.String() == wanted }) {
-			return fmt.Errorf("%w: the certificate lacks the name %s", ErrAnswer, wanted)
-		}
-	}
-	for _, wanted := range slices.Concat(request.DNSNames, request.IPAddresses) {
-		if err := leaf.VerifyHostname(wanted); err != nil {
-			return fmt.Errorf("%w: %w", ErrAnswer, err)
-		}
-	}
-	return nil
-}
-
-func parseBundle(message *chanceryv1.TrustBundle) (Bundle, error) {
-	anchors, err := parseAll(message.GetAnchors())
-	if err != nil {
-		return Bundle{}, fmt.Errorf("%w: the trust bundle: %w", ErrAnswer, err)
-	}
-	return Bundle{TrustDomain: message.GetTrustDomain(), Sequence: message.GetSequence(), Anchors: anchors}, nil
-}
-
-func parseAll(encoded [][]byte) ([]*x509.Certificate, error) {
-	if len(encoded) == 0 {
-		return nil, errors.New("it is empty")
-	}
-	certificates := make([]*x509.Certificate, 0, len(encoded))
-	for i, der := range encoded {
-		certificate, err := x509.ParseCertificate(der)
-		if err != nil {
-			return nil, fmt.Errorf("certificate %d: %w", i+1, err)
-		}
-		certificates = append(certificates, certificate)
-	}
-	return certificates, nil
+	return c.checkAnswer(request, response, time.Now())
 }

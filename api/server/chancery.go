@@ -21,12 +21,13 @@ const maxLifetime = 100 * 365 * 24 * time.Hour
 
 // chancery describes chancery.v1.CertificateAuthority.
 func (s *Server) chancery() *grpc.ServiceDesc {
+	name := chanceryv1.CertificateAuthority_ServiceDesc.ServiceName
 	return &grpc.ServiceDesc{
-		ServiceName: chanceryv1.CertificateAuthority_ServiceDesc.ServiceName,
+		ServiceName: name,
 		HandlerType: (*any)(nil),
 		Streams: []grpc.StreamDesc{
-			unary(s.gate, "IssueCertificate", s.issueCertificate),
-			unary(s.gate, "GetTrustBundle", s.getTrustBundle),
+			unary(s, name, "IssueCertificate", s.issueCertificate),
+			unary(s, name, "GetTrustBundle", s.getTrustBundle),
 			{StreamName: "WatchTrustBundle", ServerStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
 				return s.watchTrustBundle(stream)
 			}},
@@ -72,14 +73,15 @@ func (s *Server) watchTrustBundle(stream grpc.ServerStream) error {
 	if err := checkMetadata(stream.Context()); err != nil {
 		return statusOf(err)
 	}
-	if err := stream.RecvMsg(new(chanceryv1.WatchTrustBundleRequest)); err != nil {
-		return unreadable(err)
-	}
+	// the place comes before the message: who sends none holds no more than who does
 	select {
 	case s.watch <- struct{}{}:
 		defer func() { <-s.watch }()
 	default:
 		return statusOf(errkind.New(errkind.Exhausted, "%d callers watch the trust bundle, the server's limit; try again", cap(s.watch)).After(10 * time.Second))
+	}
+	if err := receive(stream, new(chanceryv1.WatchTrustBundleRequest)); err != nil {
+		return err
 	}
 	for sent := uint64(0); ; {
 		current, changed := s.config.Authority.Bundle()
@@ -94,7 +96,7 @@ func (s *Server) watchTrustBundle(stream grpc.ServerStream) error {
 		case <-stream.Context().Done():
 			return statusOf(stream.Context().Err())
 		case <-s.stop:
-			return statusOf(errkind.New(errkind.Unavailable, "the server is stopping; call again"))
+			return statusOf(stopping())
 		}
 	}
 }

@@ -16,10 +16,11 @@ import (
 
 // istio describes istio.v1.auth.IstioCertificateService.
 func (s *Server) istio() *grpc.ServiceDesc {
+	name := istiov1.IstioCertificateService_ServiceDesc.ServiceName
 	return &grpc.ServiceDesc{
-		ServiceName: istiov1.IstioCertificateService_ServiceDesc.ServiceName,
+		ServiceName: name,
 		HandlerType: (*any)(nil),
-		Streams:     []grpc.StreamDesc{unary(s.gate, "CreateCertificate", s.createCertificate)},
+		Streams:     []grpc.StreamDesc{unary(s, name, "CreateCertificate", s.createCertificate)},
 		Metadata:    istiov1.IstioCertificateService_ServiceDesc.Metadata,
 	}
 }
@@ -56,11 +57,32 @@ func istioLifetime(seconds int64) time.Duration {
 
 // checkIstioMetadata refuses what agents may ask for and this server does not grant. Agents always send the keys, often empty.
 func checkIstioMetadata(metadata *structpb.Struct, principal *identity.Principal) error {
-	if signer := metadata.GetFields()["CertSigner"].GetStringValue(); signer != "" {
+	signer, err := textOf(metadata, "CertSigner")
+	if err != nil {
+		return err
+	}
+	if signer != "" {
 		return errkind.New(errkind.Invalid, "metadata CertSigner: %.64q is not offered here; leave it empty", signer)
 	}
-	if wanted := metadata.GetFields()["ImpersonatedIdentity"].GetStringValue(); wanted != "" && wanted != principal.ID.String() {
+	wanted, err := textOf(metadata, "ImpersonatedIdentity")
+	if err != nil {
+		return err
+	}
+	if wanted != "" && wanted != principal.ID.String() {
 		return errkind.New(errkind.Denied, "metadata ImpersonatedIdentity: %s may not ask for the certificate of another identity", principal.ID)
 	}
 	return nil
+}
+
+// textOf returns a text of the metadata, empty if it is not there. Another kind of value is refused and not taken for none: whoever sent it asked
+// for something.
+func textOf(metadata *structpb.Struct, key string) (string, error) {
+	switch value := metadata.GetFields()[key].GetKind().(type) {
+	case nil, *structpb.Value_NullValue:
+		return "", nil
+	case *structpb.Value_StringValue:
+		return value.StringValue, nil
+	default:
+		return "", errkind.New(errkind.Invalid, "metadata %s: it is not a text", key)
+	}
 }

@@ -6,8 +6,10 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
@@ -28,8 +30,9 @@ const (
 	// maxHeaderList is what the transport reads of a call's metadata; checkMetadata refuses less than that, with a reason.
 	maxHeaderList = 128 << 10
 	maxStreams    = 100
-	// minPing lets Istio's agents ping every 30 s, and proxies that ping faster.
-	minPing = 10 * time.Second
+	// minPing lets clients ping every 10 s, the least that gRPC's own take (Istio's agents ping every 30 s). It is half of that since pings that are
+	// sent evenly do not arrive so, and a client that is taken for too busy loses its connection.
+	minPing = 5 * time.Second
 	// handshakeTimeout bounds a connection that does not get through TLS and the HTTP/2 preface.
 	handshakeTimeout = 10 * time.Second
 )
@@ -45,36 +48,43 @@ type Config struct {
 	IstioJitter float64
 	// Certificate returns the serving certificate for a connection.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// RequestTimeout bounds one call.
+	// RequestTimeout bounds one call, from its headers to its end.
 	RequestTimeout time.Duration
 	// InFlight bounds the calls at work at once, over all doors.
 	InFlight int
 	// Watchers bounds the streams that watch the trust bundle.
 	Watchers int
 	// Track is called when a call begins, and what it returns when it ends; for liveness.
-	Track  func() (done func())
-	Logger *slog.Logger
-	Now    func() time.Time
+	Track      func() (done func())
+	Logger     *slog.Logger
+	Registerer prometheus.Registerer
+	Now        func() time.Time
 }
 
 // Server holds the gRPC services. Make one grpc.Server for each listener with GRPC.
 type Server struct {
 	config Config
+	calls  *calls
 	gate   *gate
 	health *health.Server
 	watch  chan struct{} // a slot for each watcher
 	stop   chan struct{}
+	once   sync.Once // closes stop
 }
 
-// New returns a Server.
+// New returns a Server. Its health is NOT_SERVING until SetServing says otherwise.
 func New(config Config) *Server {
-	return &Server{
+	stop := make(chan struct{})
+	s := &Server{
 		config: config,
-		gate:   &gate{slots: make(chan struct{}, config.InFlight), timeout: config.RequestTimeout, logger: config.Logger, track: config.Track},
+		calls:  newCalls(config, stop),
+		gate:   &gate{slots: make(chan struct{}, config.InFlight), track: config.Track},
 		health: health.NewServer(),
 		watch:  make(chan struct{}, config.Watchers),
-		stop:   make(chan struct{}),
+		stop:   stop,
 	}
+	s.SetServing(false)
+	return s
 }
 
 // Door says which services a listener offers.
@@ -84,7 +94,7 @@ type Door struct {
 
 // GRPC returns a grpc.Server with the services of a door, and with health and reflection.
 func (s *Server) GRPC(door Door) *grpc.Server {
-	server := grpc.NewServer(
+	server := grpc.NewServer(append(s.calls.options(),
 		grpc.Creds(credentials.NewTLS(&tls.Config{
 			MinVersion:     tls.VersionTLS12,
 			NextProtos:     []string{"h2"},
@@ -96,7 +106,8 @@ func (s *Server) GRPC(door Door) *grpc.Server {
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 15 * time.Minute, Time: time.Minute, Timeout: 20 * time.Second}),
-	)
+		grpc.WaitForHandlers(true), // what handlers work with is closed after them, also when they are not let finish
+	)...)
 	if door.Chancery {
 		server.RegisterService(s.chancery(), nil)
 	}
@@ -114,7 +125,11 @@ func (s *Server) SetServing(ok bool) {
 	if ok {
 		state = healthpb.HealthCheckResponse_SERVING
 	}
-	for _, service := range []string{"", chanceryv1.CertificateAuthority_ServiceDesc.ServiceName, istiov1.IstioCertificateService_ServiceDesc.ServiceName} {
+	services := []string{"", chanceryv1.CertificateAuthority_ServiceDesc.ServiceName}
+	if s.config.Istio != nil {
+		services = append(services, istiov1.IstioCertificateService_ServiceDesc.ServiceName)
+	}
+	for _, service := range services {
 		s.health.SetServingStatus(service, state)
 	}
 }
@@ -122,7 +137,7 @@ func (s *Server) SetServing(ok bool) {
 // Drain tells health checks and watchers that the server stops: watchers end with Unavailable, so that they call again elsewhere.
 func (s *Server) Drain() {
 	s.health.Shutdown()
-	close(s.stop)
+	s.once.Do(func() { close(s.stop) })
 }
 
 // issue authenticates the caller, lets the door complete the order and has it issued. What is wrong with a message is said only to a caller who
@@ -130,7 +145,10 @@ func (s *Server) Drain() {
 func (s *Server) issue(ctx context.Context, authenticator identity.Authenticator, order ca.Order, complete func(*ca.Order) error) (*ca.Issuance, error) {
 	began := s.config.Now()
 	principal, err := authenticate(ctx, authenticator)
-	order.Principal, order.Remote = principal, remoteOf(ctx).String()
+	order.Principal = principal
+	if remote := remoteOf(ctx); remote.IsValid() {
+		order.Remote = remote.String()
+	}
 	if err == nil {
 		err = complete(&order)
 	}

@@ -21,9 +21,11 @@ import (
 
 // ServingConfig is what a Serving works with.
 type ServingConfig struct {
-	Authority  *ca.Authority
-	Principal  *identity.Principal
-	Profile    string
+	Authority *ca.Authority
+	Principal *identity.Principal
+	Profile   string
+	// Subject returns the names and the lifetime that are configured at that moment.
+	Subject    func() (identity.Names, time.Duration)
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 	Now        func() time.Time
@@ -33,6 +35,8 @@ type ServingConfig struct {
 type Serving struct {
 	config   ServingConfig
 	current  atomic.Pointer[served]
+	renewing chan struct{} // holds the one renewal at a time, so that the last to finish is the last that looked at Subject
+	due      atomic.Bool   // the last renewal failed
 	notAfter prometheus.Gauge
 	failures prometheus.Counter
 }
@@ -45,7 +49,8 @@ type served struct {
 // NewServing returns a Serving without a certificate: call Renew once before the server listens.
 func NewServing(config ServingConfig) *Serving {
 	s := &Serving{
-		config: config,
+		config:   config,
+		renewing: make(chan struct{}, 1),
 		notAfter: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "chancery_serving_certificate_not_after_seconds", Help: "Unix time at which the server's own certificate ends.",
 		}),
@@ -66,8 +71,34 @@ func (s *Serving) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return current.certificate, nil
 }
 
-// Renew issues a certificate for the given names with a new key, and serves it from the next connection on. On an error the old one stays.
-func (s *Serving) Renew(ctx context.Context, names identity.Names, lifetime time.Duration) error {
+// The times of renewals. When the first one of a certificate fails, at least a third of its life is left.
+const (
+	renewTimeout = 30 * time.Second
+	// renewalTick is how often Run looks whether a renewal is due, and how long a failed one waits.
+	renewalTick = 30 * time.Second
+)
+
+// Renew issues a certificate for the subject that is configured now, with a new key, and serves it from the next connection on. On an error the
+// old one stays, and Run tries again.
+func (s *Serving) Renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
+	select {
+	case s.renewing <- struct{}{}:
+		defer func() { <-s.renewing }()
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for another renewal of the serving certificate: %w", ctx.Err())
+	}
+	err := s.renew(ctx)
+	s.due.Store(err != nil)
+	if err != nil {
+		s.failures.Inc()
+	}
+	return err
+}
+
+func (s *Serving) renew(ctx context.Context) error {
+	names, lifetime := s.config.Subject()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return fmt.Errorf("making a key for the serving certificate: %w", err)
@@ -90,13 +121,10 @@ func (s *Serving) Renew(ctx context.Context, names identity.Names, lifetime time
 	return nil
 }
 
-// retryRenewal is how long a failed renewal waits. The old certificate has at least a third of its life left when the first one is tried.
-const retryRenewal = 30 * time.Second
-
-// Run renews until ctx ends. subject returns the names and lifetime that are configured at that moment.
-func (s *Serving) Run(ctx context.Context, subject func() (identity.Names, time.Duration)) error {
+// Run renews until ctx ends.
+func (s *Serving) Run(ctx context.Context) error {
 	// a look every so often instead of one long sleep: so a clock that jumps or a machine that was suspended is noticed
-	tick := time.NewTicker(retryRenewal)
+	tick := time.NewTicker(renewalTick)
 	defer tick.Stop()
 	for {
 		select {
@@ -104,14 +132,16 @@ func (s *Serving) Run(ctx context.Context, subject func() (identity.Names, time.
 			return nil
 		case <-tick.C:
 		}
-		if s.config.Now().Before(s.current.Load().renewAt) {
+		current := s.current.Load()
+		if current != nil && !s.due.Load() && s.config.Now().Before(current.renewAt) {
 			continue
 		}
-		names, lifetime := subject()
-		if err := s.Renew(ctx, names, lifetime); err != nil {
-			s.failures.Inc()
-			s.config.Logger.ErrorContext(ctx, "serving certificate not renewed; the old one stays", "error", err,
-				"not_after", s.current.Load().certificate.Leaf.NotAfter)
+		if err := s.Renew(ctx); err != nil && ctx.Err() == nil {
+			var notAfter time.Time
+			if current != nil {
+				notAfter = current.certificate.Leaf.NotAfter
+			}
+			s.config.Logger.ErrorContext(ctx, "serving certificate not renewed; the old one stays", "error", err, "not_after", notAfter)
 		}
 	}
 }
