@@ -11,21 +11,23 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spiffe/go-spiffe/v2/spiffeid"
 
 	"github.com/chancery-ca/chancery/ca/ledger"
 	"github.com/chancery-ca/chancery/ca/pem"
 )
 
 func certsCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "certs", Short: "Look into the ledger: what was issued, to whom, and what came of it"}
+	cmd := groupCommand("certs", "Look into the ledger: what was issued, to whom, and what came of it")
 	cmd.AddCommand(certsListCommand(), certsShowCommand())
 	return cmd
 }
 
 type listOptions struct {
-	config, output, identity, state string
-	since, until, validAt, after    string
-	limit                           int
+	config, identity, state      string
+	since, until, validAt, after string
+	limit                        int
+	output                       format
 }
 
 func certsListCommand() *cobra.Command {
@@ -77,6 +79,11 @@ func (o listOptions) query(now time.Time) (query ledger.Query, err error) {
 	default:
 		return query, fmt.Errorf("--state %q: it is reserved, issued or failed", o.state)
 	}
+	if o.identity != "" {
+		if _, err := spiffeid.FromString(o.identity); err != nil {
+			return query, fmt.Errorf("--identity %q: %w", o.identity, err)
+		}
+	}
 	if o.limit < 1 || o.limit > 1000 {
 		return query, fmt.Errorf("--limit %d: it is from 1 to 1000", o.limit)
 	}
@@ -90,9 +97,11 @@ func (o listOptions) query(now time.Time) (query ledger.Query, err error) {
 		return query, err
 	}
 	if o.after != "" {
-		query.After, err = ledger.ParseSerial(o.after)
+		if query.After, err = ledger.ParseSerial(o.after); err != nil {
+			return query, fmt.Errorf("--after: %w", err)
+		}
 	}
-	return query, err
+	return query, nil
 }
 
 // parseTime reads an RFC 3339 time, "now", or a duration back from now.
@@ -113,7 +122,8 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 }
 
 func certsShowCommand() *cobra.Command {
-	var path, output string
+	var path string
+	var output format
 	cmd := &cobra.Command{
 		Use:   "show SERIAL",
 		Short: "Show one issuance, with its certificate",

@@ -24,7 +24,8 @@ func loadConfig(path string) (*config.Config, error) {
 }
 
 func configCommand() *cobra.Command {
-	var path, output string
+	var path string
+	var output format
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Show every setting in effect and where it comes from",

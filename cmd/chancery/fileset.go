@@ -15,14 +15,29 @@ type setFile struct {
 	mode os.FileMode
 }
 
+// setPrefix begins the names of the folders that hold sets.
+const setPrefix = "..set-"
+
 // dataLink is the link to the folder that holds the current set.
 const dataLink = "..data"
+
+// prepareSet makes a directory, unless it is there, and proves that a set can be made in it.
+func prepareSet(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // G301: the certificates are public; the key has its own mode
+		return err
+	}
+	folder, err := os.MkdirTemp(dir, setPrefix)
+	if err != nil {
+		return err
+	}
+	return os.Remove(folder)
+}
 
 // writeSet replaces a set of files in a directory as one step: whoever opens one of them before sees the old set, whoever opens one after sees the
 // new, and a crash leaves one of the two. It works as Kubernetes' projected volumes do: each file is a link through "..data", and the
 // one rename that counts is that of "..data". Programs that watch the directory for changes of "..data" need not change.
 func writeSet(dir string, files []setFile) error {
-	folder, err := os.MkdirTemp(dir, "..set-")
+	folder, err := os.MkdirTemp(dir, setPrefix)
 	if err != nil {
 		return fmt.Errorf("writing to %s: %w", dir, err)
 	}
@@ -79,7 +94,7 @@ func removeOldSets(dir, current string) error {
 	}
 	var failed error
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), "..set-") && entry.Name() != current {
+		if strings.HasPrefix(entry.Name(), setPrefix) && entry.Name() != current {
 			failed = errors.Join(failed, os.RemoveAll(filepath.Join(dir, entry.Name())))
 		}
 	}

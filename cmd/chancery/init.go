@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -123,7 +124,30 @@ func initialConfig(options initOptions, trustDomain spiffeid.TrustDomain) ([]byt
 	if options.listenHTTP != "" {
 		changes["listen.http"] = options.listenHTTP
 	}
-	return config.RenderDefault(changes)
+	text, err := config.RenderDefault(changes)
+	if problems, ok := errors.AsType[*config.Error](err); ok {
+		return nil, flagProblems(problems)
+	}
+	return text, err
+}
+
+// initFlags are the flags of init by the settings that they make.
+var initFlags = map[string]string{
+	"trust_domain": "--trust-domain", "server.dns_names": "--dns", "server.ip_addresses": "--ip", "listen.grpc": "--listen-grpc", "listen.http": "--listen-http",
+}
+
+// flagProblems says what is wrong with a configuration in terms of the flags that it was made of. Nobody has seen the file.
+func flagProblems(found *config.Error) error {
+	var all []error
+	for _, problem := range found.Problems {
+		setting, _, _ := strings.Cut(problem.Path, "[")
+		name, ok := initFlags[setting]
+		if !ok {
+			name = setting
+		}
+		all = append(all, fmt.Errorf("%s: %s", name, problem.Message))
+	}
+	return errors.Join(all...)
 }
 
 func refuseExisting(dir string) error {

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -32,17 +34,34 @@ type roll interface {
 
 // ledgers are the ledgers by their name in ledger.driver.
 var ledgers = map[string]func(ctx context.Context, cfg *config.Config, how access, logger *slog.Logger) (roll, error){
-	"sqlite": func(ctx context.Context, cfg *config.Config, how access, logger *slog.Logger) (roll, error) {
-		return sqlite.Open(ctx, sqlite.Config{
-			Path: cfg.Ledger.SQLite.Path, ReadOnly: how == accessRead, Shared: how == accessShare, Logger: logger,
-		})
-	},
+	"sqlite": openSQLite,
 }
 
+// openLedger opens the configured ledger. What it says of a file that is not there, damaged or in use elsewhere is the configuration's or the
+// operator's to mend; a disk that is full or locked may be better in a moment.
 func openLedger(ctx context.Context, cfg *config.Config, how access, logger *slog.Logger) (roll, error) {
 	open, ok := ledgers[cfg.Ledger.Driver]
 	if !ok {
-		return nil, fmt.Errorf("ledger.driver %q is not one of %s", cfg.Ledger.Driver, strings.Join(slices.Sorted(maps.Keys(ledgers)), ", "))
+		return nil, usageError{fmt.Errorf("ledger.driver %q is not one of %s", cfg.Ledger.Driver, strings.Join(slices.Sorted(maps.Keys(ledgers)), ", "))}
 	}
-	return open(ctx, cfg, how, logger)
+	opened, err := open(ctx, cfg, how, logger)
+	if err != nil {
+		err = fmt.Errorf("ledger.%s: %w", cfg.Ledger.Driver, err)
+		if errors.Is(err, ledger.ErrUnavailable) || ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, usageError{err}
+	}
+	return opened, nil
+}
+
+func openSQLite(ctx context.Context, cfg *config.Config, how access, logger *slog.Logger) (roll, error) {
+	path := cfg.Ledger.SQLite.Path
+	if how != accessServe {
+		// only a server makes a ledger: what a tool makes by a mistaken path, no server would ever look into
+		if _, err := os.Stat(path); err != nil {
+			return nil, fmt.Errorf("%w; name the configuration of the server with --config, or start the server once", err)
+		}
+	}
+	return sqlite.Open(ctx, sqlite.Config{Path: path, ReadOnly: how == accessRead, Shared: how == accessShare, Logger: logger})
 }

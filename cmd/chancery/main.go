@@ -36,6 +36,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process as if nobody had listened to the first
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -76,8 +77,14 @@ Exit codes: 0 done; 1 refused or invalid; 2 usage or configuration; 3 unavailabl
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(initCommand(), serveCommand(), requestCommand(), tokenCommand(), certsCommand(), inspectCommand(), verifyCommand(), configCommand())
+	root.AddCommand(initCommand(), serveCommand(), requestCommand(), tokenCommand(), certsCommand(), inspectCommand(), verifyCommand(), lintCommand(),
+		configCommand())
 	return root
+}
+
+// groupCommand returns a command that only holds others. It refuses what is none of them: cobra by itself would show the help and exit with 0.
+func groupCommand(name, short string) *cobra.Command {
+	return &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 }
 
 // usageError marks an error of the command line or the configuration.

@@ -20,7 +20,7 @@ func (p *process) reloadOn(ctx context.Context, signals <-chan os.Signal) error 
 		}
 		if err := p.reload(ctx); err != nil {
 			p.reloads.WithLabelValues("failed").Inc()
-			p.logger.ErrorContext(ctx, "reload refused; the server goes on with what it has", "error", err)
+			p.logger.ErrorContext(ctx, "reload failed; the server goes on with what it has", "error", err)
 			continue
 		}
 		p.reloads.WithLabelValues("ok").Inc()
@@ -47,8 +47,8 @@ func (p *process) reload(ctx context.Context) error {
 	p.config.Store(next)
 	p.level.Set(next.Log.Level)
 	// the new issuer and the new names show at once in what the server itself presents
-	if err := p.renewServing(ctx, next); err != nil {
-		return fmt.Errorf("the new configuration is in use, but the server's own certificate is still the old one: %w", err)
+	if err := p.serving.Renew(ctx); err != nil {
+		return fmt.Errorf("the new configuration is in use, but the server's own certificate is still the old one, and will be tried again: %w", err)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/chancery-ca/chancery/api/client"
 	"github.com/chancery-ca/chancery/ca/chain"
+	"github.com/chancery-ca/chancery/ca/ledger"
 	"github.com/chancery-ca/chancery/ca/pem"
 	"github.com/chancery-ca/chancery/signer/keystore"
 )
@@ -28,7 +29,8 @@ type requestOptions struct {
 	server, serverName   string
 	root, fingerprint    string
 	tokenFile, joinToken string
-	out, output, profile string
+	out, profile         string
+	output               format
 	uris, dns, ips       []string
 	lifetime, timeout    time.Duration
 }
@@ -75,12 +77,22 @@ one set, only when the new certificate is there.`,
 }
 
 func (o requestOptions) run(cmd *cobra.Command) error {
+	if err := client.CheckAddress(o.server); err != nil {
+		return usageError{fmt.Errorf("--server: %w", err)}
+	}
+	switch {
+	case o.timeout <= 0:
+		return usageError{fmt.Errorf("--timeout %s: it has to be positive", o.timeout)}
+	case o.lifetime < 0:
+		return usageError{fmt.Errorf("--lifetime %s: it has to be positive, or left out for the profile's default", o.lifetime)}
+	}
 	token, err := o.token(cmd)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(o.out, 0o755); err != nil { //nolint:gosec // G301: the certificate is public; the key has its own mode
-		return usageError{err}
+	// before the token is shown: one that is good once must not pay for a certificate that cannot be kept
+	if err := prepareSet(o.out); err != nil {
+		return usageError{fmt.Errorf("--out: %w", err)}
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
@@ -199,8 +211,8 @@ func (o requestOptions) report(cmd *cobra.Command, certificate *client.Certifica
 		names = append(names, "IP:"+ip.String())
 	}
 	return inFormat(o.output, func() error {
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "certificate %x\n  names       %s\n  not after   %s\n  renew at    %s\n  bundle      %s, sequence %d\n  files       %s\n",
-			leaf.SerialNumber, strings.Join(names, ", "), stamp(leaf.NotAfter), stamp(certificate.RenewAt), certificate.Bundle.TrustDomain,
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "certificate %s\n  names       %s\n  not after   %s\n  renew at    %s\n  bundle      %s, sequence %d\n  files       %s\n",
+			serialOf(leaf), strings.Join(names, ", "), stamp(leaf.NotAfter), stamp(certificate.RenewAt), certificate.Bundle.TrustDomain,
 			certificate.Bundle.Sequence, filepath.Join(o.out, "{key,chain,bundle}.pem"))
 		if certificate.Clamped != "" && err == nil {
 			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the lifetime is shorter than asked for: %s\n", certificate.Clamped)
@@ -220,16 +232,28 @@ func (o requestOptions) report(cmd *cobra.Command, certificate *client.Certifica
 			Chain          string    `json:"chain"`
 			Bundle         string    `json:"bundle"`
 		}{
-			fmt.Sprintf("%x", leaf.SerialNumber), names, leaf.NotBefore, leaf.NotAfter, certificate.RenewAt, certificate.Bundle.TrustDomain,
+			serialOf(leaf), names, leaf.NotBefore, leaf.NotAfter, certificate.RenewAt, certificate.Bundle.TrustDomain,
 			certificate.Bundle.Sequence, certificate.Clamped, filepath.Join(o.out, "key.pem"), filepath.Join(o.out, "chain.pem"), filepath.Join(o.out, "bundle.pem"),
 		})
 	})
+}
+
+// serialOf writes a serial number as the ledger does.
+func serialOf(certificate *x509.Certificate) string {
+	number, err := ledger.SerialFromInt(certificate.SerialNumber)
+	if err != nil {
+		return fmt.Sprintf("%x", certificate.SerialNumber)
+	}
+	return number.String()
 }
 
 // explain makes a sentence of what a server or a connection said.
 func explain(server string, err error) error {
 	if s, ok := status.FromError(err); ok && s.Code() != codes.Unknown {
 		return &serverError{server: server, status: s}
+	}
+	if errors.Is(err, client.ErrServer) || errors.Is(err, client.ErrAnswer) {
+		return refusedError{fmt.Errorf("%s: %w", server, err)}
 	}
 	return err
 }

@@ -25,7 +25,9 @@ import (
 	"github.com/chancery-ca/chancery/api/server"
 	"github.com/chancery-ca/chancery/api/web"
 	"github.com/chancery-ca/chancery/ca"
+	"github.com/chancery-ca/chancery/ca/errkind"
 	"github.com/chancery-ca/chancery/ca/identity"
+	"github.com/chancery-ca/chancery/ca/ledger"
 	"github.com/chancery-ca/chancery/internal/config"
 	"github.com/chancery-ca/chancery/internal/telemetry"
 )
@@ -65,10 +67,16 @@ type process struct {
 	config    atomic.Pointer[config.Config]
 	reloads   *prometheus.CounterVec
 	draining  chan struct{}
+	tasks     []func(context.Context) error // of the authenticators
 }
 
 // serve runs a server until ctx ends. Errors before it listens are of the configuration or the machine; they say what to mend.
 func serve(ctx context.Context, cfg *config.Config, path string, logs io.Writer) (err error) {
+	// from the first moment on: a hangup that comes while the server starts must not end it
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+
 	paceCollector()
 	p := &process{path: path, level: new(slog.LevelVar), inFlight: telemetry.NewInFlight(time.Now), draining: make(chan struct{})}
 	p.level.Set(cfg.Log.Level)
@@ -79,13 +87,14 @@ func serve(ctx context.Context, cfg *config.Config, path string, logs io.Writer)
 	p.config.Store(cfg)
 
 	if p.roll, err = openLedger(ctx, cfg, accessServe, p.logger); err != nil {
-		return fmt.Errorf("ledger.%s: %w", cfg.Ledger.Driver, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, p.roll.Close()) }()
 	doors, err := newDoors(cfg, p.roll, registry, p.logger)
 	if err != nil {
 		return usageError{err}
 	}
+	p.tasks = doors.tasks
 	if err := p.start(ctx, cfg, doors, registry); err != nil {
 		return err
 	}
@@ -93,7 +102,7 @@ func serve(ctx context.Context, cfg *config.Config, path string, logs io.Writer)
 	if err != nil {
 		return err
 	}
-	return p.listen(ctx, cfg, web.Handler(registry, live, ready, p.logger), ready)
+	return p.listen(ctx, cfg, web.Handler(registry, live, ready, p.logger), ready, hangups)
 }
 
 // paceCollector lets the garbage collector run less often: the server keeps a few megabytes alive and makes short-lived garbage, for which Go's
@@ -113,18 +122,22 @@ func (p *process) start(ctx context.Context, cfg *config.Config, doors *doors, r
 	}
 	p.authority, err = ca.New(ctx, ca.Dependencies{Ledger: p.roll, Logger: p.logger, Registerer: registry, Now: time.Now}, policy)
 	if err != nil {
-		return err
+		return startError(err)
 	}
 	own, err := spiffeid.FromSegments(cfg.TrustDomain, "chancery", "server")
 	if err != nil {
 		return err
 	}
 	p.serving = server.NewServing(server.ServingConfig{
-		Authority: p.authority, Principal: &identity.Principal{ID: own, Method: identity.MethodServer}, Profile: serverProfile, Logger: p.logger,
-		Registerer: registry, Now: time.Now,
+		Authority: p.authority, Principal: &identity.Principal{ID: own, Method: identity.MethodServer}, Profile: serverProfile,
+		Subject: func() (identity.Names, time.Duration) {
+			cfg := p.config.Load()
+			return serverNames(cfg), cfg.Server.CertificateLifetime
+		},
+		Logger: p.logger, Registerer: registry, Now: time.Now,
 	})
-	if err := p.renewServing(ctx, cfg); err != nil {
-		return err
+	if err := p.serving.Renew(ctx); err != nil {
+		return startError(err)
 	}
 	p.reloads = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "chancery_reloads_total", Help: "Reloads of the configuration, by result (ok, failed)."},
 		[]string{"result"})
@@ -135,15 +148,17 @@ func (p *process) start(ctx context.Context, cfg *config.Config, doors *doors, r
 	p.server = server.New(server.Config{
 		Authority: p.authority, Chancery: doors.chancery, Istio: doors.istio, IstioJitter: cfg.Istio.LifetimeJitter, Certificate: p.serving.Certificate,
 		RequestTimeout: cfg.Server.RequestTimeout, InFlight: cfg.Limits.InFlight, Watchers: cfg.Limits.Watchers, Track: p.inFlight.Begin,
-		Logger: p.logger, Now: time.Now,
+		Logger: p.logger, Registerer: registry, Now: time.Now,
 	})
 	return nil
 }
 
-func (p *process) renewServing(ctx context.Context, cfg *config.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, cfg.Server.RequestTimeout)
-	defer cancel()
-	return p.serving.Renew(ctx, serverNames(cfg), cfg.Server.CertificateLifetime)
+// startError marks what the authority refuses at its start as the configuration's fault, unless the same start can succeed later.
+func startError(err error) error {
+	if errors.Is(err, ledger.ErrUnavailable) || errkind.Of(err).Retryable() {
+		return err
+	}
+	return usageError{err}
 }
 
 // stuckAfter is how much longer than its deadline a call or a write may take before the process counts as stuck.
@@ -186,7 +201,7 @@ type listener struct {
 	grpc *grpc.Server
 }
 
-func (p *process) listen(ctx context.Context, cfg *config.Config, handler http.Handler, ready *telemetry.Health) (err error) {
+func (p *process) listen(ctx context.Context, cfg *config.Config, handler http.Handler, ready *telemetry.Health, hangups <-chan os.Signal) (err error) {
 	shared := cfg.Istio.Enabled && cfg.Istio.Listen == ""
 	wanted := []struct {
 		name, address string
@@ -209,27 +224,38 @@ func (p *process) listen(ctx context.Context, cfg *config.Config, handler http.H
 	for _, w := range wanted {
 		l, err := net.Listen("tcp", w.address)
 		if err != nil {
-			return usageError{fmt.Errorf("%s: %w; choose another address or stop what uses it", w.name, err)}
+			return usageError{cannotListen(p.path, w.name, err)}
 		}
 		listeners = append(listeners, listener{w.name, netutil.LimitListener(l, cfg.Limits.Connections), p.server.GRPC(w.door)})
 	}
 	plain, err := net.Listen("tcp", cfg.Listen.HTTP)
 	if err != nil {
-		return usageError{fmt.Errorf("listen.http: %w; choose another address or stop what uses it", err)}
+		return usageError{cannotListen(p.path, "listen.http", err)}
 	}
-	return p.run(ctx, cfg, listeners, plain, web.Server(handler, p.logger), ready)
+	return p.run(ctx, cfg, listeners, plain, web.Server(handler, p.logger), ready, hangups)
+}
+
+func cannotListen(path, setting string, err error) error {
+	remedy := "set it to an address of this machine that this user may listen on"
+	if errors.Is(err, syscall.EADDRINUSE) {
+		remedy = "choose another address or stop what uses it"
+	}
+	return fmt.Errorf("%s: %s: %w; %s", path, setting, err, remedy)
 }
 
 // run serves on all listeners until ctx ends, then drains.
-func (p *process) run(ctx context.Context, cfg *config.Config, listeners []listener, plain net.Listener, httpServer *http.Server, ready *telemetry.Health) error {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
-
+func (p *process) run(ctx context.Context, cfg *config.Config, listeners []listener, plain net.Listener, httpServer *http.Server, ready *telemetry.Health,
+	hangups <-chan os.Signal,
+) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, l := range listeners {
 		p.logger.InfoContext(ctx, "listening", "setting", l.name, "address", l.Addr().String())
-		group.Go(func() error { return l.grpc.Serve(l.Listener) })
+		group.Go(func() error {
+			if err := l.grpc.Serve(l.Listener); !errors.Is(err, grpc.ErrServerStopped) { // stopped before it began
+				return err
+			}
+			return nil
+		})
 	}
 	p.logger.InfoContext(ctx, "listening", "setting", "listen.http", "address", plain.Addr().String())
 	group.Go(func() error {
@@ -238,14 +264,12 @@ func (p *process) run(ctx context.Context, cfg *config.Config, listeners []liste
 		}
 		return nil
 	})
-	group.Go(func() error {
-		return p.serving.Run(ctx, func() (identity.Names, time.Duration) {
-			cfg := p.config.Load()
-			return serverNames(cfg), cfg.Server.CertificateLifetime
-		})
-	})
+	group.Go(func() error { return p.serving.Run(ctx) })
 	group.Go(func() error { return p.reloadOn(ctx, hangups) })
 	group.Go(func() error { return p.follow(ctx, ready) })
+	for _, task := range p.tasks {
+		group.Go(func() error { return task(ctx) })
+	}
 	group.Go(func() error {
 		<-ctx.Done()
 		return p.drain(cfg, listeners, httpServer)

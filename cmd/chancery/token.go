@@ -17,13 +17,14 @@ import (
 const maxTokenTTL = 7 * 24 * time.Hour
 
 func tokenCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "token", Short: "Make join tokens for workloads without a cluster"}
+	cmd := groupCommand("token", "Make join tokens for workloads without a cluster")
 	cmd.AddCommand(tokenCreateCommand())
 	return cmd
 }
 
 func tokenCreateCommand() *cobra.Command {
-	var path, id, output string
+	var path, id string
+	var output format
 	var ttl time.Duration
 	cmd := &cobra.Command{
 		Use:   "create",
@@ -61,7 +62,7 @@ same machine and as the same user.`,
 				return err
 			}
 			now := time.Now()
-			expires := now.Add(ttl).Truncate(time.Second)
+			expires := now.Add(ttl + time.Second - 1).Truncate(time.Second) // whole seconds, and not less than was asked for
 			if err := roll.AddToken(cmd.Context(), ledger.JoinToken{Hash: hash, ID: public, Identity: identity.String(), Created: now, Expires: expires}); err != nil {
 				return fmt.Errorf("storing the token: %w", err)
 			}
