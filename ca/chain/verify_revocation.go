@@ -30,14 +30,19 @@ func newRevocationLists(lists []*CRL) revocationLists {
 const ruleRevocation = "RFC 5280 §6.3.3"
 
 // checkRevocation decides for every certificate of a path but the anchor whether it was revoked, and returns for which of them lists said
-// that they are good.
+// that they are good. That one is revoked tells more than that nothing is known of another.
 func (v *verification) checkRevocation(path []*member) ([]bool, *Error) {
 	checked := make([]bool, len(path)-1)
+	var unknown *Error
 	for i := len(path) - 2; i >= 0; i-- {
 		var refusal *Error
-		if checked[i], refusal = v.status(path, i, 0); refusal != nil {
+		if checked[i], refusal = v.status(path, i, 0); refusal != nil && (refusal.Rule != ruleRevocation || v.work.spent) {
 			return nil, refusal
 		}
+		unknown = cmp.Or(unknown, refusal)
+	}
+	if unknown != nil {
+		return nil, unknown
 	}
 	return checked, nil
 }

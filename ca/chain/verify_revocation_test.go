@@ -140,6 +140,16 @@ func TestWhatWasCheckedIsTold(t *testing.T) {
 	f.options.RequireCRLs = true
 	_, err = f.verify(t)
 	wantRefusal(t, err, 2, "§6.3.3")
+
+	f = newFixture(t)
+	f.options.RequireCRLs = true
+	f.signed = func(_, intermediate *entity) {
+		d := newCRLDraft(intermediate)
+		d.entries = [][]byte{crlEntry(f.leaf.SerialNumber, crlReason(1))}
+		f.options.CRLs = []*CRL{d.parsed(t, intermediate)}
+	}
+	_, err = f.verify(t)
+	wantRefusal(t, err, 1, "§6.1.3 (a)(3)") // though nothing is known of the intermediate
 }
 
 func TestARevokedIntermediate(t *testing.T) {

@@ -19,8 +19,10 @@ import (
 type verifyOptions struct {
 	roots, intermediates, crls []string
 	host, uri, spiffeID        string
-	usages                     []string
+	usages, policies           []string
 	conforming, requireCRLs    bool
+	policyInputs               chain.PolicyOptions
+	pathLength                 int
 	allowBER                   bool
 	at                         moment
 	colour                     colour
@@ -34,33 +36,43 @@ func verifyCommand() *cobra.Command {
 		Short: "Verify a certificate up to a trust anchor that you give, and say why it is not valid",
 		Long: `Builds a path from the first certificate of FILE to one of the trust anchors and validates
 it by RFC 5280 section 6: signatures, validity, constraints, usages, policies, and
-revocation where lists are given. The other certificates of FILE, and those of
+revocation where lists are given; then each certificate below the anchor needs one. The other certificates of FILE, and those of
 --intermediate, are used where they fit; nothing but --root is trusted, and nothing is
 fetched. Files may be PEM, DER, SPIFFE bundles or Kubernetes' CertificateSigningRequest
 objects; one of them may be "-", standard input.
 
-Certificates that a verifier has to process although no conforming CA issues them are
-accepted; --conforming refuses them. A damaged certificate is never part of a path; a
-damaged text or revocation list is a refusal.
+What no conforming CA issues is refused, except where certificates in use break the rule;
+the output names those, and --conforming refuses them, too. A damaged certificate is never
+part of a path; a damaged text or revocation list is a refusal.
 
 Exit codes: 0 valid; 1 not valid, as the output says; 2 usage. The JSON form is described
 in docs/inspect.md.`,
 		Example: `  chancery verify --root root.pem chain.pem
   chancery verify --root bundle.json --spiffe-id spiffe://example.org/web --usage server chain.pem
-  chancery verify --root root.pem --intermediate issuing.pem --crl issuing.crl --at 2026-01-31T12:00:00Z leaf.pem`,
+  chancery verify --root root.pem --intermediate issuing.pem --crl root.crl --crl issuing.crl leaf.pem`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return options.run(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("require-crls") {
+				options.requireCRLs = len(options.crls) > 0
+			}
+			return options.run(cmd, args[0])
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&options.roots, "root", nil, "file of trust anchors (required, repeatable)")
 	flags.StringArrayVar(&options.intermediates, "intermediate", nil, "file of certificates that the path may go through (repeatable)")
-	flags.StringArrayVar(&options.crls, "crl", nil, "file of revocation lists (repeatable); what they are about must not be revoked")
-	flags.BoolVar(&options.requireCRLs, "require-crls", false, "refuse a path of which a certificate is on no list given")
+	flags.StringArrayVar(&options.crls, "crl", nil, "file of revocation lists (repeatable); every certificate below the anchor needs one, and must not be revoked")
+	flags.BoolVar(&options.requireCRLs, "require-crls", false, "refuse a path of which no list given is about a certificate; set with --crl unless =false is said")
 	flags.StringVar(&options.host, "host", "", "DNS name or IP address that the certificate has to be for")
 	flags.StringVar(&options.uri, "uri", "", "URI that the certificate has to be for")
 	flags.StringVar(&options.spiffeID, "spiffe-id", "", "SPIFFE ID that the certificate has to be for")
 	flags.StringSliceVar(&options.usages, "usage", nil, "what the path has to allow (repeatable): "+strings.Join(usageNames(), ", "))
-	flags.BoolVar(&options.conforming, "conforming", false, "refuse also what a conforming CA never issues")
+	flags.StringSliceVar(&options.policies, "policy", nil, "object identifier of a certificate policy that is acceptable (repeatable); left out, any is")
+	flags.BoolVar(&options.policyInputs.Explicit, "explicit-policy", false, "refuse a path that is valid for no acceptable policy")
+	flags.BoolVar(&options.policyInputs.InhibitMapping, "inhibit-policy-mapping", false, "do not map policies to others")
+	flags.BoolVar(&options.policyInputs.InhibitAny, "inhibit-any-policy", false, "do not take anyPolicy for a policy")
+	flags.IntVar(&options.pathLength, "path-length", -1, "most intermediates, self-issued ones aside, that a path may have; -1 for 8")
+	flags.BoolVar(&options.conforming, "conforming", false, "refuse also those breaches of rules for issuers that certificates in use have")
 	atFlag(cmd, &options.at)
 	outputFlag(cmd, &options.output)
 	colourFlag(cmd, &options.colour)
@@ -111,13 +123,24 @@ func onceStdin(paths []string) error {
 
 // verification returns what the flags ask for.
 func (o *verifyOptions) verification() (with chain.VerifyOptions, err error) {
-	with = chain.VerifyOptions{At: o.at.orNow().Truncate(time.Second), Host: o.host, URI: o.uri, Conforming: o.conforming, RequireCRLs: o.requireCRLs}
+	with = chain.VerifyOptions{At: o.at.orNow().Truncate(time.Second), Host: o.host, URI: o.uri, Conforming: o.conforming, RequireCRLs: o.requireCRLs,
+		Policies: o.policyInputs}
 	for _, name := range o.usages {
 		usage, ok := verifyUsages[name]
 		if !ok {
 			return with, fmt.Errorf("--usage %q: it is one of %s", name, strings.Join(usageNames(), ", "))
 		}
 		with.Usages = append(with.Usages, usage)
+	}
+	if o.pathLength >= 0 {
+		with.PathLength = &o.pathLength
+	}
+	for _, name := range o.policies {
+		policy, err := x509.ParseOID(name)
+		if err != nil {
+			return with, fmt.Errorf("--policy %q is not an object identifier as 2.23.140.1.2.1", name)
+		}
+		with.Policies.Acceptable = append(with.Policies.Acceptable, policy)
 	}
 	if o.spiffeID != "" {
 		if with.SPIFFEID, err = spiffeid.FromString(o.spiffeID); err != nil {

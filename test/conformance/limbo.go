@@ -40,26 +40,18 @@ type peerName struct {
 // limboTime is within the validity of the cases that name no time.
 var limboTime = time.Date(2027, 1, 15, 12, 0, 0, 0, time.UTC)
 
-// limbo returns the set twice: held against the rules for whoever relies on a path, and against those for whoever issues, too.
-func limbo(dir string) []corpus {
-	relying := corpus{name: "x509-limbo, relying party", about: "as `chancery verify` does", deviations: limboRelyingDeviations}
-	issuing := corpus{name: "x509-limbo, conforming", about: "as `chancery verify` does with VerifyOptions.Conforming: nothing in the path may break a rule for who issues it",
-		deviations: limboConformingDeviations}
+func limbo(dir string) corpus {
+	all := corpus{name: "x509-limbo", about: "as `chancery verify` does", deviations: limboDeviations}
 	cases, err := readLimbo(dir)
 	if err != nil {
-		relying.absent = "the set is not beside the project"
-		issuing.absent = relying.absent
+		all.absent = "the set is not beside the project"
 	}
 	for _, c := range cases {
-		t := test{name: c.ID, accept: c.Result == "SUCCESS", skip: c.outOfScope(), standard: c.standard}
-		t.ours = func() error { return c.ours(false) }
-		t.openssl = func() error { return c.openssl() }
-		relying.tests = append(relying.tests, t)
-		t.ours = func() error { return c.ours(true) }
-		t.openssl = func() error { return c.openssl("-x509_strict") }
-		issuing.tests = append(issuing.tests, t)
+		all.tests = append(all.tests, test{
+			name: c.ID, accept: c.Result == "SUCCESS", skip: c.outOfScope(), ours: c.ours, standard: c.standard, openssl: c.openssl,
+		})
 	}
-	return []corpus{relying, issuing}
+	return all
 }
 
 func readLimbo(dir string) ([]limboCase, error) {
@@ -93,12 +85,12 @@ func (c limboCase) usages() []x509.ExtKeyUsage {
 	return []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 }
 
-func (c limboCase) ours(conforming bool) error {
+func (c limboCase) ours() error {
 	leaf, err := chain.ParsePEM([]byte(c.Peer))
 	if err != nil {
 		return err
 	}
-	options := chain.VerifyOptions{At: c.Time, Usages: c.usages(), PathLength: c.MaxChainDepth, Conforming: conforming}
+	options := chain.VerifyOptions{At: c.Time, Usages: c.usages(), PathLength: c.MaxChainDepth}
 	options.Roots = readable(c.Trusted)
 	options.Intermediates = readable(c.Intermediates)
 	for _, text := range c.CRLs {
@@ -156,7 +148,7 @@ func standardReadable(texts []string) []*x509.Certificate {
 	return certificates
 }
 
-func (c limboCase) openssl(more ...string) error {
+func (c limboCase) openssl() error {
 	purpose := "sslserver"
 	if c.usages()[0] == x509.ExtKeyUsageClientAuth {
 		purpose = "sslclient"
@@ -164,7 +156,7 @@ func (c limboCase) openssl(more ...string) error {
 	in := opensslInput{
 		roots: []byte(strings.Join(c.Trusted, "")), intermediates: []byte(strings.Join(c.Intermediates, "")), leaf: []byte(c.Peer),
 		lists:     []byte(strings.Join(c.CRLs, "")),
-		arguments: append([]string{"-attime", strconv.FormatInt(c.Time.Unix(), 10), "-purpose", purpose, "-partial_chain"}, more...),
+		arguments: []string{"-attime", strconv.FormatInt(c.Time.Unix(), 10), "-purpose", purpose, "-partial_chain", "-x509_strict"},
 	}
 	if len(c.CRLs) > 0 {
 		in.arguments = append(in.arguments, "-crl_check")

@@ -58,8 +58,7 @@ func run(arguments []string) error {
 
 // gather returns every corpus.
 func gather(dir string) ([]corpus, error) {
-	all := []corpus{pkits()}
-	all = append(all, limbo(dir+"/limbo")...)
+	all := []corpus{pkits(), limbo(dir + "/limbo")}
 	better, err := betterTLS()
 	if err != nil {
 		return nil, fmt.Errorf("bettertls: %w", err)
