@@ -23,8 +23,9 @@ type extension struct {
 }
 
 var (
-	oidSubjectAltName   = asn1.ObjectIdentifier{2, 5, 29, 17}
-	oidBasicConstraints = asn1.ObjectIdentifier{2, 5, 29, 19}
+	oidSubjectAltName    = asn1.ObjectIdentifier{2, 5, 29, 17}
+	oidBasicConstraints  = asn1.ObjectIdentifier{2, 5, 29, 19}
+	oidPolicyConstraints = asn1.ObjectIdentifier{2, 5, 29, 36}
 )
 
 // leafExtensions are the only extensions that a leaf may carry, with whether they may be critical (RFC 5280 §4.2.1).

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
 	"slices"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 type path struct {
 	issuers             []*x509.Certificate
 	notBefore, notAfter time.Time // within which all of them are valid
-	constrained         bool      // something in it limits the leaf's names or usages, which crypto/x509 has to see together
+	constrained         bool      // something in it limits the leaf's names, usages or policies, so that a whole path has to be validated
 }
 
 // maxKnownPaths bounds what a Checker remembers; an authority has a handful.
@@ -24,11 +26,11 @@ const maxKnownPaths = 64
 // certificate asks for, as a renewed root has both of its old one, the first that fits is taken.
 func (c *Checker) path(leaf *x509.Certificate, intermediates []*x509.Certificate, now time.Time) (*path, error) {
 	last, position := leaf, 1
-	if n := len(intermediates); n > 0 {
-		last, position = intermediates[n-1], n+1
-	}
-	if slices.ContainsFunc(c.anchors, last.Equal) {
-		return nil, broken(position, last, "a chain ends below its trust anchor", "it is the trust anchor itself, which every verifier has already")
+	for i, certificate := range intermediates {
+		last, position = certificate, i+2
+		if slices.ContainsFunc(c.anchors, last.Equal) {
+			return nil, broken(position, last, "a chain ends below its trust anchor", "it is a trust anchor itself, which every verifier has already")
+		}
 	}
 	var refused error
 	for _, anchor := range c.anchors {
@@ -181,25 +183,20 @@ func constrains(certificate *x509.Certificate) bool {
 	return len(certificate.PermittedDNSDomains)+len(certificate.ExcludedDNSDomains)+len(certificate.PermittedIPRanges)+
 		len(certificate.ExcludedIPRanges)+len(certificate.PermittedEmailAddresses)+len(certificate.ExcludedEmailAddresses)+
 		len(certificate.PermittedURIDomains)+len(certificate.ExcludedURIDomains) > 0 ||
-		len(certificate.ExtKeyUsage)+len(certificate.UnknownExtKeyUsage) > 0
+		len(certificate.ExtKeyUsage)+len(certificate.UnknownExtKeyUsage) > 0 ||
+		slices.ContainsFunc(certificate.Extensions, func(found pkix.Extension) bool { return found.Id.Equal(oidPolicyConstraints) })
 }
 
-// verify runs the path validation of crypto/x509 over leaf, intermediates and anchor, once for each usage: asked for several, it is content
-// with one.
+// verify runs the whole path validation of RFC 5280 §6.1 over leaf, intermediates and anchor.
 func (p *path) verify(leaf *x509.Certificate, usages []x509.ExtKeyUsage, now time.Time) error {
-	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
-	roots.AddCert(p.issuers[len(p.issuers)-1])
-	for _, certificate := range p.issuers[:len(p.issuers)-1] {
-		intermediates.AddCert(certificate)
+	anchor := len(p.issuers) - 1
+	_, err := Verify(leaf, VerifyOptions{Roots: p.issuers[anchor:], Intermediates: p.issuers[:anchor], At: now, Usages: usages})
+	if err == nil {
+		return nil
 	}
-	if len(usages) == 0 {
-		usages = []x509.ExtKeyUsage{x509.ExtKeyUsageAny}
+	var refused *Error
+	if errors.As(err, &refused) {
+		return refused
 	}
-	for _, usage := range usages {
-		_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage}})
-		if err != nil {
-			return broken(1, leaf, "RFC 5280 §6.1", "the path does not validate for %s: %v", usage, err)
-		}
-	}
-	return nil
+	return broken(1, leaf, "RFC 5280 §6.1", "the path does not validate: %v", err)
 }

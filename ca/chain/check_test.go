@@ -221,7 +221,7 @@ func TestCheckedPaths(t *testing.T) {
 	wantBroken(t, checker.Check(answer, leaf, checkNow), 0, "")
 	foreign := leaf
 	foreign.Names.URIs = []string{"spiffe://example.net/web"}
-	wantBroken(t, checker.Check(issuer.answer(t, foreign, answer.Intermediates()), foreign, checkNow), 1, "RFC 5280 §6.1")
+	wantBroken(t, checker.Check(issuer.answer(t, foreign, answer.Intermediates()), foreign, checkNow), 1, "RFC 5280 §4.2.1.10")
 	useless := leaf
 	useless.ExtKeyUsage = nil
 	wantBroken(t, checker.Check(issuer.answer(t, useless, answer.Intermediates()), useless, checkNow), 0, "")

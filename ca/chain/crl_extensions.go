@@ -79,7 +79,7 @@ func (in *crlInspection) listExtension(oid string, value cryptobyte.String, crit
 
 // acrossExtensions applies the rules on extensions together.
 func (in *crlInspection) acrossExtensions() {
-	if !in.hasNumber {
+	if !in.sawNumber {
 		in.add(Malformed, "crl-number-missing", "RFC 5280 §5.2.3", "there is no CRL number, so that nobody can tell which of two lists is newer")
 	}
 	if !in.hasAuthorityKey {
@@ -114,6 +114,7 @@ func (in *crlInspection) numberIn(value cryptobyte.String, section, what string)
 func (in *crlInspection) crlNumber(value cryptobyte.String, critical bool) {
 	const section = "RFC 5280 §5.2.3"
 	in.number, in.hasNumber = in.numberIn(value, section, "CRL number")
+	in.sawNumber = true
 	if critical {
 		in.add(Malformed, "crl-number-critical", section, "the CRL number is critical; it must not be")
 	}

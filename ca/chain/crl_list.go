@@ -12,9 +12,9 @@ type crlInspection struct {
 	inspection
 	crl *CRL
 
-	hasNumber, hasAuthorityKey, hasFreshest bool
-	number                                  []byte // contents of the INTEGER
-	thisUpdate                              stampDigits
+	sawNumber, hasNumber, hasAuthorityKey, hasFreshest bool
+	number                                             []byte // contents of the INTEGER
+	thisUpdate                                         stampDigits
 }
 
 // certificateList reads CertificateList (RFC 5280 §5.1). Its encoding is known to be DER, so the readers here look at structure only, and

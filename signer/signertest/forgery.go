@@ -220,10 +220,10 @@ func forgedIssuers() []Forgery {
 		{Name: "an issuer with an unknown critical extension", Position: 2, Rule: "RFC 5280 §4.2", authorities: issuer(func(c *x509.Certificate, _ *Hierarchy) {
 			c.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 55555, 1}, Critical: true, Value: asn1.NullBytes}}
 		})},
-		{Name: "an issuer that may not name this", Position: 1, Rule: "RFC 5280 §6.1", authorities: issuer(func(c *x509.Certificate, _ *Hierarchy) {
+		{Name: "an issuer that may not name this", Position: 1, Rule: "RFC 5280 §4.2.1.10", authorities: issuer(func(c *x509.Certificate, _ *Hierarchy) {
 			c.PermittedDNSDomainsCritical, c.PermittedURIDomains = true, []string{"other.example"}
 		})},
-		{Name: "an issuer without one of the usages", Position: 1, Rule: "RFC 5280 §6.1", authorities: issuer(func(c *x509.Certificate, _ *Hierarchy) {
+		{Name: "an issuer without one of the usages", Position: 2, Rule: "RFC 5280 §4.2.1.12", authorities: issuer(func(c *x509.Certificate, _ *Hierarchy) {
 			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 		})},
 		{Name: "an issuer with a weak key", Position: 2, Rule: "an issuer's key is strong", authorities: func(t testing.TB, h *Hierarchy) {
