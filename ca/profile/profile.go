@@ -5,6 +5,7 @@
 package profile
 
 import (
+	"bytes"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -135,9 +136,22 @@ func (p *Profile) Leaf(serial *big.Int, names identity.Names, spki []byte, valid
 		Serial:      serial,
 		Names:       names,
 		SPKI:        spki,
-		KeyUsage:    x509.KeyUsageDigitalSignature,
+		KeyUsage:    p.keyUsage(spki),
 		ExtKeyUsage: slices.Clone(p.config.Usages),
 		NotBefore:   validity.NotBefore,
 		NotAfter:    validity.NotAfter,
 	}
+}
+
+// rsaEncryption is the AlgorithmIdentifier of RSA keys (RFC 3279 §2.3.1).
+var rsaEncryption = []byte{0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00}
+
+// keyUsage returns digitalSignature, and keyEncipherment too for the RSA key of a server. TLS 1.3 has no use for that, but verifiers such as NSS want
+// it of every server with RSA, and X509-SVID §4.3 allows it. For keys of other kinds it is forbidden (RFC 8813 §3).
+func (p *Profile) keyUsage(spki []byte) x509.KeyUsage {
+	const header = 4 // of the outer SEQUENCE, which is longer than 255 octets for every RSA key that is certified
+	if len(spki) > header && bytes.HasPrefix(spki[header:], rsaEncryption) && slices.Contains(p.config.Usages, x509.ExtKeyUsageServerAuth) {
+		return x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment
+	}
+	return x509.KeyUsageDigitalSignature
 }

@@ -1,6 +1,11 @@
 package profile_test
 
 import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	rand2 "crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"math"
 	"math/big"
@@ -135,6 +140,43 @@ func TestLeaf(t *testing.T) {
 	if leaf.Serial.Int64() != 5 || !leaf.Names.Equal(names) || string(leaf.SPKI) != "spki" || leaf.KeyUsage != x509.KeyUsageDigitalSignature ||
 		!slices.Equal(leaf.ExtKeyUsage, both()) || leaf.Subject != nil || !leaf.NotBefore.Equal(now) || !leaf.NotAfter.Equal(now.Add(time.Hour)) {
 		t.Errorf("the leaf is %+v", leaf)
+	}
+}
+
+func TestKeyUsageFitsTheKey(t *testing.T) {
+	rsaKey, err := rsa.GenerateKey(rand2.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand2.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const signature, both = x509.KeyUsageDigitalSignature, x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment
+	client := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	for name, test := range map[string]struct {
+		key    crypto.Signer
+		usages []x509.ExtKeyUsage
+		want   x509.KeyUsage
+	}{
+		"RSA, server": {rsaKey, nil, both},
+		"RSA, client": {rsaKey, client, signature},
+		"EC, server":  {ecKey, nil, signature},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spki, err := x509.MarshalPKIXPublicKey(test.key.Public())
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := newProfile(t, func(c *profile.Config) {
+				if test.usages != nil {
+					c.Names, c.Usages = profile.NamesDNS, test.usages
+				}
+			})
+			if got := p.Leaf(big.NewInt(5), identity.Names{}, spki, profile.Validity{}).KeyUsage; got != test.want {
+				t.Errorf("key usage %b, want %b", got, test.want)
+			}
+		})
 	}
 }
 

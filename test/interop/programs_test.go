@@ -34,11 +34,6 @@ var judges = []judge{
 		ask: askNSS,
 		limits: []limit{
 			{isEd25519, "SEC_ERROR_ADDING_CERT", "the NSS of Debian 12 takes no certificate with an Ed25519 key into its database"},
-			{
-				func(q question) bool { return q.purpose == "server" && q.about.chain[0].PublicKeyAlgorithm == x509.RSA },
-				"key usage inadequate",
-				"NSS wants keyEncipherment of a server's RSA key, for the key exchange that TLS 1.3 dropped; X509-SVID §4.3 leaves it open, and no profile grants it",
-			},
 		},
 	},
 	{
