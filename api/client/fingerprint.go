@@ -32,7 +32,7 @@ func FetchRoot(ctx context.Context, address string, fingerprint [sha256.Size]byt
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close() //nolint:errcheck // nothing was written
+	defer c.Close()
 	bundle, err := c.TrustBundle(ctx)
 	if err != nil {
 		return nil, err

@@ -51,8 +51,8 @@ func (c *calls) limit(ctx context.Context, info *tap.Info) (context.Context, err
 	if lasting[info.FullMethodName] {
 		return ctx, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, c.timeout)
-	_ = cancel // the transport ends the parent when the call ends, and this with it
+	limited, cancel := context.WithTimeout(ctx, c.timeout) //nolint:gosec // G118: the transport ends the parent with the call, and this with it
+	_ = cancel
 	return limited, nil
 }
 

@@ -2,12 +2,11 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,19 +27,19 @@ func Handler(gatherer prometheus.Gatherer, live, ready *telemetry.Health, logger
 
 func probe(health *telemetry.Health, logger *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
 		report, err := health.Report(r.Context())
 		if err != nil {
 			http.Error(w, "the checks did not answer in time", http.StatusServiceUnavailable)
 			return
 		}
-		w.Header().Set("Cache-Control", "no-store")
 		code := http.StatusOK
 		if !report.OK() {
 			code = http.StatusServiceUnavailable
 		}
 		write := report.Text
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		if r.Header.Get("Accept") == "application/json" {
+		if strings.Contains(r.Header.Get("Accept"), "application/json") {
 			w.Header().Set("Content-Type", "application/json")
 			write = func(w io.Writer) error { return json.NewEncoder(w).Encode(report) }
 		}
@@ -61,6 +60,5 @@ func Server(handler http.Handler, logger *slog.Logger) *http.Server {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
-		BaseContext:       func(net.Listener) context.Context { return context.Background() },
 	}
 }

@@ -348,8 +348,8 @@ func TestIssuerPath(t *testing.T) {
 		{"a nil certificate", []*x509.Certificate{nil}, anchors, "nil"},
 		{"a nil anchor", long[5:], []*x509.Certificate{nil}, "nil"},
 		{"no path to an anchor", long[:1], anchors, "does not lead to a trust anchor"},
-		{"the root twice", []*x509.Certificate{root.certificate, root.certificate}, anchors, "the same as certificate 2"},
-		{"a root that names itself twice", []*x509.Certificate{loop.certificate, loop.certificate}, anchors, "the same as certificate 2"},
+		{"what stands above the root is left out", []*x509.Certificate{root.certificate, loop.certificate}, anchors, ""},
+		{"an issuer twice", []*x509.Certificate{long[5], long[5]}, anchors, "the same as certificate 2"},
 		{"a path length that does not fit", []*x509.Certificate{under.certificate, weak.certificate}, anchors, "path length of 0"},
 		{"the wrong order", []*x509.Certificate{long[4], long[5], long[3], long[5]}, anchors, "same as certificate"},
 		{"a gap", []*x509.Certificate{long[3], long[5]}, anchors, "not the same octets"},
@@ -362,6 +362,21 @@ func TestIssuerPath(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnAnchorOnTheWay has an intermediate that is pinned itself: the path ends there, and so does the chain.
+func TestAnAnchorOnTheWay(t *testing.T) {
+	root := newCheckCA(t, "P-256", "root", nil)
+	middle := newCheckCA(t, "P-384", "middle", root)
+	issuer := newCheckCA(t, "P-521", "issuer", middle)
+	issuing := []*x509.Certificate{issuer.certificate, middle.certificate}
+	path, err := chain.IssuerPath(issuing, []*x509.Certificate{root.certificate, middle.certificate}, checkNow)
+	if err != nil || len(path) != 2 || !path[1].Equal(middle.certificate) {
+		t.Fatalf("the path is %d certificates, %v", len(path), err)
+	}
+	checker, leaf := newChecker(t, root, middle), approvedLeaf(t)
+	wantBroken(t, checker.Check(issuer.answer(t, leaf, issuing[:1]), leaf, checkNow), 0, "")
+	wantBroken(t, checker.Check(issuer.answer(t, leaf, issuing), leaf, checkNow), 3, "a chain ends below its trust anchor")
 }
 
 func TestWindow(t *testing.T) {

@@ -76,7 +76,7 @@ func addTagged(b *cryptobyte.Builder, tag uint8, value []byte) {
 // addKeyUsage writes the named bit list, which is not empty, without trailing zero bits (X.690 §11.2.2). Bit 0 of the list is the highest of
 // an octet.
 func addKeyUsage(b *cryptobyte.Builder, usage x509.KeyUsage) {
-	octets := []byte{bits.Reverse8(byte(usage)), bits.Reverse8(byte(usage >> 8))}
+	octets := []byte{bits.Reverse8(byte(usage & 0xff)), bits.Reverse8(byte(usage >> 8 & 0xff))}
 	if octets[1] == 0 {
 		octets = octets[:1]
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // IssuerPath checks the certificates that an authority wants to issue under: the issuing certificate first, then those above it, with or
-// without the trust anchor. It returns them with the trust anchor last. Every one must be fit to issue (RFC 5280 §4.2.1.3, §4.2.1.9), be
+// without the trust anchor. It returns them up to the first trust anchor. Every one must be fit to issue (RFC 5280 §4.2.1.3, §4.2.1.9), be
 // signed by the next, and be valid at now; the path ends at one of the anchors and leaves room for a leaf in a Chain.
 func IssuerPath(issuing, anchors []*x509.Certificate, now time.Time) ([]*x509.Certificate, error) {
 	if len(issuing) == 0 {
@@ -45,10 +45,11 @@ func IssuerPath(issuing, anchors []*x509.Certificate, now time.Time) ([]*x509.Ce
 // as a renewed root has both of its old one, it takes the first that fits.
 func anchored(issuing, anchors []*x509.Certificate, now time.Time) ([]*x509.Certificate, error) {
 	path := slices.Clone(issuing)
-	last := path[len(path)-1]
-	if slices.ContainsFunc(anchors, last.Equal) {
-		return path, nil
+	isAnchor := func(certificate *x509.Certificate) bool { return slices.ContainsFunc(anchors, certificate.Equal) }
+	if i := slices.IndexFunc(path, isAnchor); i >= 0 {
+		return path[:i+1], nil
 	}
+	last := path[len(path)-1]
 	var named []*x509.Certificate
 	for _, anchor := range anchors {
 		if isNamed(last, anchor) {

@@ -360,6 +360,25 @@ func TestRenewalSpreads(t *testing.T) {
 	}
 }
 
+// extreme is a random source that always says the least or the most.
+type extreme uint64
+
+func (e extreme) Uint64() uint64 { return uint64(e) }
+
+// TestRenewalAtItsBounds draws the earliest and the latest time there is.
+func TestRenewalAtItsBounds(t *testing.T) {
+	p := newProfile(t, func(c *profile.Config) { c.MinLifetime = time.Second })
+	for _, life := range []time.Duration{time.Second, 3601 * time.Second, 7 * 24 * time.Hour} {
+		for _, source := range []extreme{0, math.MaxUint64} {
+			v, err := p.Validity(now, profile.Wanted{Lifetime: life, Jitter: 0.1}, window(), rand.New(source))
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantRenewal(t, v, now)
+		}
+	}
+}
+
 func TestSigned(t *testing.T) {
 	p := newProfile(t, func(*profile.Config) {})
 	approved, err := p.Validity(now, profile.Wanted{Lifetime: time.Hour}, window(), source(3))

@@ -15,11 +15,11 @@ const maxInput = 4 << 20
 func readInput(path string, stdin io.Reader) ([]byte, error) {
 	in := stdin
 	if path != "-" {
-		file, err := os.Open(path) //nolint:gosec // the operator names the file
+		file, err := os.Open(path)
 		if err != nil {
 			return nil, usageError{err}
 		}
-		defer file.Close() //nolint:errcheck // only read
+		defer file.Close()
 		in = file
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxInput+1))
@@ -39,7 +39,7 @@ func writeFile(path string, data []byte, mode os.FileMode) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	defer os.Remove(file.Name()) //nolint:errcheck // it is gone if all went well
+	defer os.Remove(file.Name()) // it is gone if all went well
 	_, writeErr := file.Write(data)
 	if err := errors.Join(writeErr, file.Chmod(mode), file.Sync(), file.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -51,7 +51,7 @@ func writeFile(path string, data []byte, mode os.FileMode) error {
 }
 
 func syncDirectory(dir string) error {
-	directory, err := os.Open(dir) //nolint:gosec // the operator names the directory
+	directory, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("writing to %s: %w", dir, err)
 	}

@@ -59,9 +59,7 @@ root's SHA-256 fingerprint. An existing authority is never touched.`,
 	flags.StringSliceVar(&options.ips, "ip", nil, "IP address under which clients reach the server (repeatable; default 127.0.0.1 and ::1 if neither is given)")
 	flags.StringVar(&options.listenGRPC, "listen-grpc", "", "address of the gRPC server (default :8443)")
 	flags.StringVar(&options.listenHTTP, "listen-http", "", "address of the metrics and health server (default :9090)")
-	if err := cmd.MarkFlagRequired("dir"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	required(cmd, "dir")
 	return cmd
 }
 
@@ -89,7 +87,7 @@ func initialise(cmd *cobra.Command, options initOptions) error {
 	if err != nil {
 		return refusedError{fmt.Errorf("making the authority: %w", err)}
 	}
-	defer os.RemoveAll(staging) //nolint:errcheck // what is left is named .init- and holds nothing that was promised
+	defer os.RemoveAll(staging) // what cannot be removed is named .init- and holds nothing that was promised
 	if err := writeAuthority(cmd, staging, hierarchy, text); err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func main() {
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := rootCommand()
+	root := rootCommand() //nolint:contextcheck // commands get theirs from ExecuteContext
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -85,6 +85,13 @@ Exit codes: 0 done; 1 refused or invalid; 2 usage or configuration; 3 unavailabl
 // groupCommand returns a command that only holds others. It refuses what is none of them: cobra by itself would show the help and exit with 0.
 func groupCommand(name, short string) *cobra.Command {
 	return &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+}
+
+// required marks flags without which a command does not run.
+func required(cmd *cobra.Command, names ...string) {
+	for _, name := range names {
+		_ = cmd.MarkFlagRequired(name) // it fails for a flag that is not defined, and then the scripts do
+	}
 }
 
 // usageError marks an error of the command line or the configuration.

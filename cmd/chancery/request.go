@@ -68,11 +68,7 @@ one set, only when the new certificate is there.`,
 	cmd.MarkFlagsMutuallyExclusive("root", "fingerprint")
 	cmd.MarkFlagsOneRequired("token-file", "join-token")
 	cmd.MarkFlagsMutuallyExclusive("token-file", "join-token")
-	for _, name := range []string{"server", "out"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // the flags are defined above
-		}
-	}
+	required(cmd, "server", "out")
 	return cmd
 }
 
@@ -104,7 +100,7 @@ func (o requestOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError{err}
 	}
-	defer connection.Close() //nolint:errcheck // nothing is on its way
+	defer connection.Close()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return fmt.Errorf("making the key: %w", err)

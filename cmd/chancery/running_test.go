@@ -18,6 +18,9 @@ import (
 // startAtMost is how long a server of a test may take to start, to log what it should, and to end.
 const startAtMost = 30 * time.Second
 
+// raceOptions are for commands that are built with the race detector: without them each sleeps for a second before it ends.
+const raceOptions = "atexit_sleep_ms=0"
+
 // running is a server process of a test.
 type running struct {
 	command    *exec.Cmd
@@ -32,7 +35,7 @@ type running struct {
 // startServer runs the real binary and waits until it is ready.
 func startServer(config, dir string) (*running, error) {
 	r := &running{command: exec.Command("chancery", "serve", "--config", config), exited: make(chan struct{}), changed: make(chan struct{})}
-	r.command.Dir = dir
+	r.command.Dir, r.command.Env = dir, append(os.Environ(), "GORACE="+raceOptions)
 	stderr, err := r.command.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -138,6 +141,22 @@ func (r *running) get(path string) (string, error) {
 		err = errors.New(answer.Status)
 	}
 	return string(body), err
+}
+
+// says waits until a page has a text in it: reports of health are a few seconds old.
+func (r *running) says(path, text string) error {
+	deadline := time.After(startAtMost)
+	for {
+		body, err := r.get(path)
+		if strings.Contains(body, text) {
+			return nil
+		}
+		select {
+		case <-deadline:
+			return fmt.Errorf("%s says %v:\n%s", path, err, body) //nolint:errorlint // it may be none
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // ends waits until the server has ended, and returns its exit code; -1 if a signal ended it.

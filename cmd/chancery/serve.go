@@ -226,7 +226,7 @@ func (p *process) listen(ctx context.Context, cfg *config.Config, handler http.H
 		if err != nil {
 			return usageError{cannotListen(p.path, w.name, err)}
 		}
-		listeners = append(listeners, listener{w.name, netutil.LimitListener(l, cfg.Limits.Connections), p.server.GRPC(w.door)})
+		listeners = append(listeners, listener{w.name, netutil.LimitListener(l, cfg.Limits.Connections), p.server.GRPC(w.door)}) //nolint:contextcheck // calls have their own
 	}
 	plain, err := net.Listen("tcp", cfg.Listen.HTTP)
 	if err != nil {
@@ -272,7 +272,7 @@ func (p *process) run(ctx context.Context, cfg *config.Config, listeners []liste
 	}
 	group.Go(func() error {
 		<-ctx.Done()
-		return p.drain(cfg, listeners, httpServer)
+		return p.drain(cfg, listeners, httpServer) //nolint:contextcheck // the one there is has ended
 	})
 	return group.Wait()
 }

@@ -45,7 +45,7 @@ func (p *place) chancery(args ...string) (code int, stdout, stderr string) {
 	p.t.Helper()
 	var out, problems bytes.Buffer
 	command := exec.Command("chancery", args...)
-	command.Dir, command.Stdout, command.Stderr = p.dir, &out, &problems
+	command.Dir, command.Stdout, command.Stderr, command.Env = p.dir, &out, &problems, append(os.Environ(), "GORACE="+raceOptions)
 	if err := command.Run(); err != nil {
 		if _, ended := errors.AsType[*exec.ExitError](err); !ended {
 			p.t.Error(err)

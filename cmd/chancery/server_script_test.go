@@ -37,6 +37,7 @@ func TestServerScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "server"), RequireExplicitExec: true, RequireUniqueNames: true, UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", raceOptions)
 			env.Values[stateKey{}] = &scriptState{servers: make(map[string]*running), kept: make(map[string]string)}
 			return nil
 		},

@@ -56,7 +56,7 @@ same machine and as the same user.`,
 			if err != nil {
 				return err
 			}
-			defer roll.Close() //nolint:errcheck // what it wrote is durable
+			defer roll.Close() // what it wrote is durable
 			token, public, hash, err := tokenreview.NewJoinToken(rand.Reader)
 			if err != nil {
 				return err
@@ -86,8 +86,6 @@ same machine and as the same user.`,
 	outputFlag(cmd, &output)
 	cmd.Flags().StringVar(&id, "identity", "", "SPIFFE ID that the token's holder gets (required)")
 	cmd.Flags().DurationVar(&ttl, "ttl", 15*time.Minute, "how long the token is good, at most 168h")
-	if err := cmd.MarkFlagRequired("identity"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	required(cmd, "identity")
 	return cmd
 }

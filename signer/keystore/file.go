@@ -26,11 +26,11 @@ const maxKeyFile = 16 << 10
 // at most 16 KiB. A file that every user of the machine may read, write or execute is refused; one that its group may read is not, since that
 // is how Kubernetes mounts Secrets. Errors name the file and hold nothing of its text.
 func LoadFile(path string) (crypto.Signer, error) {
-	file, err := os.Open(path) //nolint:gosec // the operator names the file
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the key: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("reading the key: %w", err)
@@ -98,7 +98,7 @@ func Create(path string, key crypto.Signer) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode) //nolint:gosec // the operator names the file
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return fmt.Errorf("writing the key: %w", err)
 	}
@@ -121,7 +121,7 @@ func write(file *os.File, text []byte) error {
 }
 
 func syncDirectory(path string) error {
-	directory, err := os.Open(path) //nolint:gosec // the operator names the file
+	directory, err := os.Open(path)
 	if err != nil {
 		return err
 	}

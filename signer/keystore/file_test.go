@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -138,9 +139,9 @@ func TestLoadFileModes(t *testing.T) {
 	text, err := keystore.Encode(key)
 	must(t, err)
 	must(t, os.WriteFile(path, text, 0o600))
-	for mode, ok := range map[os.FileMode]bool{
-		0o600: true, 0o400: true, 0o640: true, 0o660: true, 0o440: true, 0o604: false, 0o666: false, 0o602: false, 0o601: false, 0o644: false, 0o777: false,
-	} {
+	good := []os.FileMode{0o600, 0o400, 0o640, 0o660, 0o440}
+	for _, mode := range append(good, 0o604, 0o666, 0o602, 0o601, 0o644, 0o777) {
+		ok := slices.Contains(good, mode)
 		t.Run(fmt.Sprintf("%04o", mode), func(t *testing.T) {
 			must(t, os.Chmod(path, mode))
 			read, err := keystore.LoadFile(path)

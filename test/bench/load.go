@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -17,27 +15,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	chanceryv1 "github.com/chancery-ca/chancery/api/chancery/v1"
+	"github.com/chancery-ca/chancery/test/standin"
 )
-
-type reference struct {
-	Name string `json:"name"`
-	UID  string `json:"uid"`
-}
-
-type tokenClaims struct {
-	Issuer     string   `json:"iss"`
-	Subject    string   `json:"sub"`
-	Audience   []string `json:"aud"`
-	Expires    int64    `json:"exp"`
-	IssuedAt   int64    `json:"iat"`
-	ID         string   `json:"jti"`
-	Kubernetes struct {
-		Namespace      string    `json:"namespace"`
-		ServiceAccount reference `json:"serviceaccount"`
-		Pod            reference `json:"pod"`
-		Node           reference `json:"node"`
-	} `json:"kubernetes.io"`
-}
 
 // load asks for certificates as fast as it is answered.
 type load struct {
@@ -50,14 +29,14 @@ type load struct {
 func newLoad(_ context.Context, o options, b *bed) (*load, error) {
 	l := &load{inFlight: o.inFlight}
 	for range o.connections {
-		c, err := grpc.NewClient(b.address, grpc.WithTransportCredentials(credentials.NewTLS(b.tls())))
+		c, err := grpc.NewClient(b.authority.GRPC, grpc.WithTransportCredentials(credentials.NewTLS(b.tls())))
 		if err != nil {
 			return nil, err
 		}
 		l.connections = append(l.connections, c)
 	}
 	for i := range o.identities {
-		l.tokens = append(l.tokens, token(i))
+		l.tokens = append(l.tokens, standin.Token(i))
 		key, err := newKey()
 		if err != nil {
 			return nil, err
@@ -69,24 +48,6 @@ func newLoad(_ context.Context, o options, b *bed) (*load, error) {
 		l.requests = append(l.requests, request)
 	}
 	return l, nil
-}
-
-// token makes what looks like a bound service-account token. The stand-in API server takes its word.
-func token(i int) string {
-	claims := tokenClaims{
-		Issuer: "https://bench.test", Subject: fmt.Sprintf("system:serviceaccount:ns%d:sa%d", i%20, i), Audience: []string{"chancery"},
-		Expires: time.Now().Add(time.Hour).Unix(), IssuedAt: time.Now().Unix(), ID: fmt.Sprintf("jti-%d", i),
-	}
-	claims.Kubernetes.Namespace = fmt.Sprintf("ns%d", i%20)
-	claims.Kubernetes.ServiceAccount = reference{fmt.Sprintf("sa%d", i), fmt.Sprintf("8f0d9f6e-0000-4000-8000-%012d", i)}
-	claims.Kubernetes.Pod = reference{fmt.Sprintf("pod-%d", i), fmt.Sprintf("9f0d9f6e-0000-4000-8000-%012d", i)}
-	claims.Kubernetes.Node = reference{fmt.Sprintf("node-%d", i%5), fmt.Sprintf("7f0d9f6e-0000-4000-8000-%012d", i%5)}
-	payload, err := json.Marshal(claims)
-	if err != nil {
-		panic(err) // a struct of strings and numbers
-	}
-	encode := base64.RawURLEncoding.EncodeToString
-	return encode([]byte(`{"alg":"ES256","kid":"bench"}`)) + "." + encode(payload) + "." + encode(make([]byte, 64))
 }
 
 func (l *load) run(ctx context.Context, duration time.Duration) (*Result, error) {

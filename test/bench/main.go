@@ -9,6 +9,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -23,7 +24,6 @@ type options struct {
 	inFlight    int
 	identities  int
 	json        bool
-	profile     string
 }
 
 func main() {
@@ -60,12 +60,12 @@ type Result struct {
 	Steps         []Step  `json:"steps"`
 }
 
-func run(ctx context.Context, o options) error {
+func run(ctx context.Context, o options) (err error) {
 	bed, err := newBed(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer bed.close()
+	defer func() { err = errors.Join(err, bed.close()) }()
 	load, err := newLoad(ctx, o, bed)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func run(ctx context.Context, o options) error {
 	result.PerCoreSecond = float64(result.Certificates) / result.ServerCPU.Seconds()
 	result.Floor, result.BareFloor = (before.whole+later.whole)/2, (before.bare+later.bare)/2
 	result.Ratio, result.BareRatio = result.PerCoreSecond/result.Floor, result.PerCoreSecond/result.BareFloor
-	result.TokenReviews = bed.reviews.Load()
+	result.TokenReviews = bed.api.Reviews()
 	result.Steps = steps()
 	if o.json {
 		encoder := json.NewEncoder(os.Stdout)
