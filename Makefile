@@ -21,9 +21,9 @@ test: ## run the unit tests with the race detector
 
 e2e: ## run the tests that need a Kubernetes control plane (the first time builds one: 10 min)
 	test/kube/build.sh
-	go test -tags e2e -count=1 -timeout 30m ./test/...
+	go test -tags e2e -count=1 -timeout 30m ./test/... ./ca/chain ./signer/local
 
-demo: ## show everything once, from an empty directory to a renewed certificate
+demo: build ## show everything once, from an empty directory to a renewed certificate
 	test/demo/demo.sh
 
 bench: ## measure issuance
