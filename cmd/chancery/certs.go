@@ -157,7 +157,7 @@ func withLedger(ctx context.Context, path string, use func(ledger.Ledger) error)
 	if err != nil {
 		return err
 	}
-	roll, err := openLedger(ctx, cfg, accessRead, slog.New(slog.DiscardHandler))
+	roll, err := openLedger(ctx, cfg, accessRead, rollTools{logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

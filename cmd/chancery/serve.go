@@ -86,7 +86,7 @@ func serve(ctx context.Context, cfg *config.Config, path string, logs io.Writer)
 	registry := telemetry.Registry(telemetry.Build{Version: version, Revision: revision})
 	p.config.Store(cfg)
 
-	if p.roll, err = openLedger(ctx, cfg, accessServe, p.logger); err != nil {
+	if p.roll, err = openLedger(ctx, cfg, accessServe, rollTools{p.logger, newLedgerMetrics(registry)}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.roll.Close()) }()
@@ -102,6 +102,7 @@ func serve(ctx context.Context, cfg *config.Config, path string, logs io.Writer)
 	if err != nil {
 		return err
 	}
+	registry.MustRegister(live.Collector("live"), ready.Collector("ready"))
 	return p.listen(ctx, cfg, web.Handler(registry, live, ready, p.logger), ready, hangups)
 }
 

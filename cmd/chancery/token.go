@@ -52,7 +52,7 @@ same machine and as the same user.`,
 			case !cfg.Authentication.JoinTokens.Enabled:
 				return usageError{fmt.Errorf("authentication.join_tokens.enabled is false in %s: the server would refuse the token", path)}
 			}
-			roll, err := openLedger(cmd.Context(), cfg, accessShare, slog.New(slog.DiscardHandler))
+			roll, err := openLedger(cmd.Context(), cfg, accessShare, rollTools{logger: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				return err
 			}
