@@ -69,7 +69,7 @@ func (a *Authority) approve(ctx context.Context, s *snapshot, order Order, d *de
 	if d.profile, err = s.profile(order.profile()); err != nil {
 		return err
 	}
-	if d.names, err = wantedNames(order, d.request); err != nil {
+	if d.names, err = wantedNames(order, d.request, d.profile.FixedShape()); err != nil {
 		return err
 	}
 	if err := d.profile.CheckNames(d.names); err != nil {
@@ -150,11 +150,11 @@ func (a *Authority) fail(ctx context.Context, serial ledger.Serial, cause error)
 }
 
 // wantedNames returns the names an order is for. The CSR's names and the order's must agree where both say something; a caller that names
-// nothing asks for its own identity. Nobody is entitled to anything by asking: the rules decide.
-func wantedNames(order Order, request *csr.Request) (identity.Names, error) {
+// nothing asks for its own identity, if the profile certifies identities. Nobody is entitled to anything by asking: the rules decide.
+func wantedNames(order Order, request *csr.Request, identities bool) (identity.Names, error) {
 	inRequest, wanted := request.Names(), order.Names.Normalize()
 	switch {
-	case wanted.Empty() && inRequest.Empty():
+	case wanted.Empty() && inRequest.Empty() && identities:
 		return identity.Names{URIs: []string{order.Principal.ID.String()}}, nil
 	case wanted.Empty():
 		return inRequest, nil

@@ -303,7 +303,7 @@ func TestNames(t *testing.T) {
 		"a host that is not granted":            {profile: "tls", csr: []string{"www.example.org"}, kind: errkind.Denied, say: "may not hold DNS:www.example.org"},
 		"a granted host and one that is not":    {profile: "tls", csr: []string{"a.web.example.org", "www.example.org"}, kind: errkind.Denied, say: "may not hold"},
 		"a granted host and another's address":  {profile: "tls", order: []string{"a.web.example.org", "10.0.0.1"}, kind: errkind.Denied, say: "may not hold"},
-		"nothing under the DNS profile":         {profile: "tls", kind: errkind.Invalid, say: "certifies DNS names and IP addresses"},
+		"nothing under the DNS profile":         {profile: "tls", kind: errkind.Invalid, say: "the request names no name"},
 		"its own under the DNS profile":         {profile: "tls", order: []string{web}, kind: errkind.Invalid, say: "certifies DNS names and IP addresses"},
 		"its own and a host, DNS":               {profile: "tls", order: []string{web, "a.web.example.org"}, kind: errkind.Invalid, say: "certifies DNS names and IP addresses"},
 		"a granted name that breaks a rule":     {profile: "tls", order: []string{"a_b.web.example.org"}, kind: errkind.Invalid, say: "RFC 5280 §4.2.1.6"},
