@@ -169,8 +169,13 @@ func TestServerWithoutRights(t *testing.T) {
 				}
 			}
 			s.log.await(t, 5*time.Second, `"msg":"token reviews fail"`, `"level":"ERROR"`, `"reason":"`+test.said)
-			code, body := s.ready(t)
-			if code != http.StatusOK || !strings.Contains(body, failing("chancery")) || !strings.Contains(body, test.said) {
+			var code int
+			var body string
+			// a report is good for two seconds, and one from before the first call says that nothing is known
+			if !eventually(t, 10*time.Second, func() bool {
+				code, body = s.ready(t)
+				return strings.Contains(body, failing("chancery"))
+			}) || code != http.StatusOK || !strings.Contains(body, test.said) {
 				t.Errorf("readyz: %d\n%s", code, body)
 			}
 		})
