@@ -7,11 +7,13 @@ package ca
 import (
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,6 +80,9 @@ func (a *Authority) Replace(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
+	if err := next.usable(a.now()); err != nil {
+		return err
+	}
 	if issuer := next.issuer(); issuer != nil {
 		if err := a.linter.Prepare(issuer, a.now()); err != nil {
 			return fmt.Errorf("certificates under issuer %s: %w", issuer.Subject, err)
@@ -91,10 +96,36 @@ func (a *Authority) Replace(ctx context.Context, config Config) error {
 	}
 	next.bundle = next.bundle.WithSequence(sequence)
 	a.metrics.snapshot(next)
-	if old := a.current.Swap(next); old != nil {
+	old := a.current.Swap(next)
+	a.recordAnchors(ctx, old, next)
+	if old != nil {
 		close(old.replaced)
 	}
 	return nil
+}
+
+// recordAnchors lets no change of the trust anchors pass in silence: whoever loses one can verify nothing that was issued under it.
+func (a *Authority) recordAnchors(ctx context.Context, old, next *snapshot) {
+	if old == nil {
+		a.logger.InfoContext(ctx, "trust anchors in use", "sha256", fingerprints(next.bundle.Anchors()), "bundle_sequence", next.bundle.Sequence())
+		return
+	}
+	without := func(anchors []*x509.Certificate, others *bundle.Bundle) []*x509.Certificate {
+		return slices.DeleteFunc(anchors, others.Contains)
+	}
+	added, removed := without(next.bundle.Anchors(), old.bundle), without(old.bundle.Anchors(), next.bundle)
+	if len(added)+len(removed) > 0 {
+		a.logger.WarnContext(ctx, "trust anchors changed", "added_sha256", fingerprints(added), "removed_sha256", fingerprints(removed),
+			"bundle_sequence", next.bundle.Sequence())
+	}
+}
+
+func fingerprints(certificates []*x509.Certificate) []string {
+	out := make([]string, 0, len(certificates))
+	for _, certificate := range certificates {
+		out = append(out, fingerprint(certificate.Raw))
+	}
+	return out
 }
 
 // Bundle returns the current trust bundle, and a channel that is closed when it may have changed.
@@ -103,9 +134,13 @@ func (a *Authority) Bundle() (*bundle.Bundle, <-chan struct{}) {
 	return s.bundle, s.replaced
 }
 
-// Probe returns nil if the backend could sign now, or if it cannot tell.
+// Probe returns nil if a certificate could be issued now, as far as the backend can tell.
 func (a *Authority) Probe(ctx context.Context) error {
-	if prober, ok := a.current.Load().signer.(signer.Prober); ok {
+	s := a.current.Load()
+	if err := s.usable(a.now()); err != nil {
+		return err
+	}
+	if prober, ok := s.signer.(signer.Prober); ok {
 		return prober.Probe(ctx, a.now())
 	}
 	return nil

@@ -99,11 +99,11 @@ func TestABadReplacementChangesNothing(t *testing.T) {
 		if err := b.authority.Replace(t.Context(), config); err == nil {
 			t.Errorf("%s: it was taken into use", name)
 		}
-		if name != "an issuer that cannot be linted" && ca.Validate(config) == nil {
+		if name != "an issuer that cannot be linted" && ca.Validate(config, b.clock.now()) == nil {
 			t.Errorf("%s: Validate says that it is good", name)
 		}
 	}
-	must(t, ca.Validate(b.config))
+	must(t, ca.Validate(b.config, b.clock.now()))
 
 	other := b.config
 	other.Signer = newHierarchySigner(t)
@@ -236,7 +236,7 @@ func TestProbe(t *testing.T) {
 	b := newBed(t)
 	must(t, b.authority.Probe(t.Context()))
 	b.clock.add(1000 * 24 * time.Hour)
-	if err := b.authority.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "the clock says") {
+	if err := b.authority.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "clock says") {
 		t.Errorf("long after the issuer's end: %v", err)
 	}
 	remote := newBed(t, func(b *bed) { b.config.Signer = signertest.NewRogue(t, b.hierarchy, signertest.Forgery{}) })
@@ -353,5 +353,44 @@ func TestRulesSeeTheRealRequest(t *testing.T) {
 	b.issue(t, o)
 	if len(asked) != 1 || asked[0].Principal != o.Principal || asked[0].Profile != "tls" || asked[0].Names.String() != "DNS:a.web.example.org, DNS:b.web.example.org" {
 		t.Errorf("the rules were asked %+v", asked)
+	}
+}
+
+// TestAnIssuerThatCanIssueNothing signs well, but less than the shortest lifetime of every profile is left of it.
+func TestAnIssuerThatCanIssueNothing(t *testing.T) {
+	b := newBed(t)
+	b.clock.set(b.hierarchy.Issuer.Certificate.NotAfter.Add(-time.Second))
+	const want = "less than the minimum lifetime"
+	for name, err := range map[string]error{
+		"Replace":  b.authority.Replace(t.Context(), b.config),
+		"Validate": ca.Validate(b.config, b.clock.now()),
+		"Probe":    b.authority.Probe(t.Context()),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error that says %q", name, err, want)
+		}
+	}
+}
+
+func TestAnchorsDoNotChangeInSilence(t *testing.T) {
+	b := newBed(t)
+	if n := len(b.logs.records(t, "trust anchors in use")); n != 1 {
+		t.Errorf("the start left %d lines about the anchors", n)
+	}
+	must(t, b.authority.Replace(t.Context(), b.config))
+	if n := len(b.logs.records(t, "trust anchors changed")); n != 0 {
+		t.Errorf("the same anchors left %d warnings", n)
+	}
+	other := b.config
+	other.Signer = newHierarchySigner(t)
+	must(t, b.authority.Replace(t.Context(), other))
+	warnings := b.logs.records(t, "trust anchors changed")
+	if len(warnings) != 1 {
+		t.Fatalf("other anchors left %d warnings", len(warnings))
+	}
+	for _, key := range []string{"added_sha256", "removed_sha256"} {
+		if list, _ := warnings[0][key].([]any); len(list) != 1 {
+			t.Errorf("%s is %v, want one fingerprint", key, warnings[0][key])
+		}
 	}
 }

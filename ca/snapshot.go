@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/chancery-ca/chancery/ca/authorize"
 	"github.com/chancery-ca/chancery/ca/bundle"
@@ -123,8 +125,28 @@ func (s *snapshot) checkKey(request *csr.Request) error {
 	return nil
 }
 
-// Validate says whether an Authority could issue by a config. It changes nothing.
-func Validate(config Config) error {
-	_, err := newSnapshot(config)
-	return err
+// usable returns nil if a certificate could be issued at now under at least one profile. An issuer that is not valid yet, or that ends before the
+// shortest lifetime of any profile, issues nothing, however well it signs.
+func (s *snapshot) usable(now time.Time) error {
+	var refused error
+	for _, name := range slices.Sorted(maps.Keys(s.profiles)) {
+		//nolint:gosec // G404: nothing is drawn that secures anything
+		_, err := s.profiles[name].Validity(now, profile.Wanted{}, s.window, rand.New(rand.NewPCG(1, 1)))
+		if err == nil {
+			return nil
+		}
+		if refused == nil || name == DefaultProfile {
+			refused = err
+		}
+	}
+	return refused
+}
+
+// Validate says whether an Authority could issue by a config at now. It changes nothing.
+func Validate(config Config, now time.Time) error {
+	s, err := newSnapshot(config)
+	if err != nil {
+		return err
+	}
+	return s.usable(now)
 }

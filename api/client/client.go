@@ -79,6 +79,9 @@ func dial(address string, tlsConfig *tls.Config) (*Client, error) {
 		grpc.WithTransportCredentials(verdict.credentials(tlsConfig)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.WithDisableServiceConfig(), // whoever answers for the DNS must not decide whether a call is repeated
+		// before a server is believed, and after, it cannot make us keep more than an answer takes
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
+		grpc.WithMaxHeaderListSize(maxAnswerHeaders),
 		grpc.WithUserAgent("chancery"),
 	)
 	if err != nil {
@@ -86,6 +89,12 @@ func dial(address string, tlsConfig *tls.Config) (*Client, error) {
 	}
 	return &Client{connection: connection, authority: chanceryv1.NewCertificateAuthorityClient(connection), verdict: verdict}, nil
 }
+
+// What is read of an answer: a chain and a bundle of a hundred anchors fit in many times over.
+const (
+	maxAnswer        = 1 << 20
+	maxAnswerHeaders = 64 << 10
+)
 
 // Close releases the connection.
 func (c *Client) Close() error { return c.connection.Close() }

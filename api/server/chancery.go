@@ -56,8 +56,12 @@ func (s *Server) issueCertificate(ctx context.Context, request *chanceryv1.Issue
 		ServerTime: timestamppb.New(s.config.Now()),
 	}
 	if clamp := issuance.Clamp; clamp.Reason != "" {
+		asked := durationpb.New(clamp.Asked)
+		if lifetime := request.GetLifetime(); lifetime.GetSeconds() > int64(maxLifetime/time.Second) {
+			asked = lifetime // what no time.Duration of ours stands for
+		}
 		response.LifetimeClamp = &chanceryv1.LifetimeClamp{
-			Asked: durationpb.New(clamp.Asked), Granted: durationpb.New(clamp.Granted), Reason: clamp.Reason,
+			Asked: asked, Granted: durationpb.New(clamp.Granted), Reason: clamp.Reason,
 		}
 	}
 	return response, nil

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 )
@@ -18,20 +17,6 @@ const maxBlockedLine = 4096
 // list is empty.
 type BlockedKeys struct {
 	sorted [][32]byte
-}
-
-// LoadBlockedKeys reads the list in the named file. See ReadBlockedKeys for its form.
-func LoadBlockedKeys(path string) (*BlockedKeys, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("blocked keys: %w", err)
-	}
-	defer file.Close()
-	list, err := ReadBlockedKeys(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return list, nil
 }
 
 // ReadBlockedKeys reads a list: each line holds 64 hexadecimal digits, or nothing, or a comment that begins with #. Blanks around them do not

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/chancery-ca/chancery/ca/bundle"
 	"github.com/chancery-ca/chancery/ca/chain"
 	"github.com/chancery-ca/chancery/internal/config"
+	"github.com/chancery-ca/chancery/internal/regularfile"
 	"github.com/chancery-ca/chancery/signer"
 	"github.com/chancery-ca/chancery/signer/keystore"
 	"github.com/chancery-ca/chancery/signer/local"
@@ -29,13 +29,16 @@ func newBackend(cfg *config.Config, now time.Time) (signer.Signer, error) {
 	return build(cfg, now)
 }
 
+// maxCertificates bounds a file of certificates; it is what their reader takes.
+const maxCertificates = 1 << 20
+
 func localBackend(cfg *config.Config, now time.Time) (signer.Signer, error) {
 	files := cfg.Signer.Local
 	key, err := keystore.LoadFile(files.Key)
 	if err != nil {
 		return nil, fmt.Errorf("signer.local.key: %w", err)
 	}
-	issuing, err := os.ReadFile(files.Certificate)
+	issuing, err := regularfile.Read(files.Certificate, maxCertificates)
 	if err != nil {
 		return nil, fmt.Errorf("signer.local.certificate: %w", err)
 	}
@@ -43,7 +46,7 @@ func localBackend(cfg *config.Config, now time.Time) (signer.Signer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("signer.local.certificate: %s: %w", files.Certificate, err)
 	}
-	text, err := os.ReadFile(files.Roots)
+	text, err := regularfile.Read(files.Roots, maxCertificates)
 	if err != nil {
 		return nil, fmt.Errorf("signer.local.roots: %w", err)
 	}

@@ -51,7 +51,8 @@ func configValidateCommand() *cobra.Command {
 		Short: "Say what the server would say of its configuration, without starting it",
 		Long: `Loads the configuration and everything that it names (keys, certificates, trust
 anchors, rules) as "chancery serve" would, and says what is wrong. It does not open the
-ledger and does not listen. Exit code 0: a start would get through; 2: it would not.`,
+ledger and does not listen, so what is wrong there shows only at a start.
+Exit code 0: nothing of this is wrong; 2: something is.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(path)

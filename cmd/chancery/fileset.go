@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -21,10 +22,16 @@ const setPrefix = "..set-"
 // dataLink is the link to the folder that holds the current set.
 const dataLink = "..data"
 
-// prepareSet makes a directory, unless it is there, and proves that a set can be made in it.
-func prepareSet(dir string) error {
+// prepareSet makes a directory, unless it is there, and proves that a set of files with these names can be put in it.
+func prepareSet(dir string, names []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // G301: the certificates are public; the key has its own mode
 		return err
+	}
+	for _, name := range append([]string{dataLink}, names...) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Lstat(path); err == nil && info.IsDir() {
+			return fmt.Errorf("%s is a directory, where a file has to be; remove it or choose another --out", path)
+		}
 	}
 	folder, err := os.MkdirTemp(dir, setPrefix)
 	if err != nil {
@@ -60,7 +67,9 @@ func writeSet(dir string, files []setFile) error {
 		return err
 	}
 	published = true
+	var names []string
 	for _, file := range files {
+		names = append(names, file.name)
 		path, target := filepath.Join(dir, file.name), filepath.Join(dataLink, file.name)
 		if existing, err := os.Readlink(path); err == nil && existing == target {
 			continue
@@ -69,7 +78,7 @@ func writeSet(dir string, files []setFile) error {
 			return err
 		}
 	}
-	return errors.Join(syncDirectory(dir), removeOldSets(dir, current))
+	return errors.Join(syncDirectory(dir), removeOldSets(dir, current, names))
 }
 
 // replaceLink lets path be a link to target, as one step.
@@ -87,16 +96,27 @@ func replaceLink(target, path string) error {
 	return nil
 }
 
-func removeOldSets(dir, current string) error {
+// removeOldSets removes the folders of earlier sets: those that hold nothing but files of the set's names. What somebody else put there stays.
+func removeOldSets(dir, current string, names []string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	var failed error
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), setPrefix) && entry.Name() != current {
-			failed = errors.Join(failed, os.RemoveAll(filepath.Join(dir, entry.Name())))
+		folder := filepath.Join(dir, entry.Name())
+		if !entry.IsDir() || !strings.HasPrefix(entry.Name(), setPrefix) || entry.Name() == current || !holdsOnly(folder, names) {
+			continue
 		}
+		failed = errors.Join(failed, os.RemoveAll(folder))
 	}
 	return failed
+}
+
+func holdsOnly(folder string, names []string) bool {
+	entries, err := os.ReadDir(folder)
+	return err == nil && !slices.ContainsFunc(entries, func(entry os.DirEntry) bool {
+		// a write that was interrupted has left a file of the form .NAME-NUMBER
+		return !slices.ContainsFunc(names, func(name string) bool { return entry.Name() == name || strings.HasPrefix(entry.Name(), "."+name+"-") })
+	})
 }

@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitDone
 	}
 	if text := err.Error(); text != "" {
-		_, _ = fmt.Fprintf(stderr, "chancery: %s\n", text) // nobody is left to tell if this fails
+		_, _ = fmt.Fprintf(stderr, "chancery: %s\n", escape(text, "\n\t")) // nobody is left to tell if this fails
 	}
 	return exitCode(err)
 }

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 )
@@ -52,4 +55,30 @@ func writeJSON(w io.Writer, value any) error {
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(value)
+}
+
+// maxShown bounds what is shown of a text that somebody else wrote.
+const maxShown = 1 << 10
+
+// printable returns a text of somebody else's for a terminal: one line, bounded, with everything escaped that could move the cursor, change
+// the order of writing or forge a line.
+func printable(text string) string {
+	if len(text) > maxShown {
+		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
+	}
+	return escape(text, "")
+}
+
+// escape replaces every character that does not print, but for those in keep.
+func escape(text, keep string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) || strings.ContainsRune(keep, r) {
+			b.WriteRune(r)
+			continue
+		}
+		quoted := strconv.QuoteRuneToASCII(r)
+		b.WriteString(quoted[1 : len(quoted)-1])
+	}
+	return b.String()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/chancery-ca/chancery/ca/profile"
 	"github.com/chancery-ca/chancery/csr"
 	"github.com/chancery-ca/chancery/internal/config"
+	"github.com/chancery-ca/chancery/internal/regularfile"
 )
 
 // serverProfile is the profile of the server's own certificate. It is built in: no configuration and no rule but the server's reaches it.
@@ -105,13 +106,26 @@ func newKeyPolicy(cfg *config.Config) (keypolicy.Policy, error) {
 		c.Allow = append(c.Allow, kind)
 	}
 	if path := cfg.Keys.BlockedFile; path != "" {
-		blocked, err := keypolicy.LoadBlockedKeys(path)
+		blocked, err := blockedKeys(path)
 		if err != nil {
 			return keypolicy.Policy{}, fmt.Errorf("keys.blocked_file: %w", err)
 		}
 		c.Blocked = blocked.Contains
 	}
 	return keypolicy.New(c)
+}
+
+func blockedKeys(path string) (*keypolicy.BlockedKeys, error) {
+	file, err := regularfile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	list, err := keypolicy.ReadBlockedKeys(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return list, nil
 }
 
 func serverNames(cfg *config.Config) identity.Names {
@@ -127,5 +141,5 @@ func validatePolicy(cfg *config.Config) error {
 	if _, err := newReviewer(cfg); err != nil {
 		return err
 	}
-	return ca.Validate(policy)
+	return ca.Validate(policy, time.Now())
 }

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/chancery-ca/chancery/ca"
 	"github.com/chancery-ca/chancery/internal/config"
 )
 
@@ -41,6 +44,9 @@ func (p *process) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.keepsAnAnchor(policy); err != nil {
+		return err
+	}
 	if err := p.authority.Replace(ctx, policy); err != nil {
 		return err
 	}
@@ -48,7 +54,19 @@ func (p *process) reload(ctx context.Context) error {
 	p.level.Set(next.Log.Level)
 	// the new issuer and the new names show at once in what the server itself presents
 	if err := p.serving.Renew(ctx); err != nil {
-		return fmt.Errorf("the new configuration is in use, but the server's own certificate is still the old one, and will be tried again: %w", err)
+		p.logger.ErrorContext(ctx, "the new configuration is in use, but the server's own certificate is still the old one; it is tried again", "error", err)
 	}
 	return nil
+}
+
+// keepsAnAnchor refuses a bundle in which no trust anchor of the present one goes on. Whoever pinned these could not follow: not the clients, which refuse
+// such a bundle, and not the verifiers of what was issued.
+func (p *process) keepsAnAnchor(policy ca.Config) error {
+	current, _ := p.authority.Bundle()
+	next := policy.Signer.Roots()
+	if slices.ContainsFunc(current.Anchors(), next.Contains) {
+		return nil
+	}
+	return errors.New("signer.local.roots: none of the trust anchors in use is left in it, so that everything issued until now would stop to verify; " +
+		"keep the old anchors beside the new until nothing under them is left, or restart to change all of them at once")
 }

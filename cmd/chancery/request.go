@@ -55,7 +55,7 @@ one set, only when the new certificate is there.`,
 	flags.StringVar(&options.root, "root", "", "PEM file of the trust anchors")
 	flags.StringVar(&options.fingerprint, "fingerprint", "", "SHA-256 fingerprint of the root, as chancery init printed it")
 	flags.StringVar(&options.tokenFile, "token-file", "", "file with a service-account token")
-	flags.StringVar(&options.joinToken, "join-token", "", "file with a join token, \"-\" for standard input, or the token itself")
+	flags.StringVar(&options.joinToken, "join-token", "", "file with a join token, \"-\" for standard input, or the token itself, which other users of the machine can then see")
 	flags.StringVar(&options.out, "out", "", "directory for key.pem, chain.pem and bundle.pem (required)")
 	flags.StringVar(&options.profile, "profile", "", "profile to issue under (default workload)")
 	flags.StringSliceVar(&options.uris, "uri", nil, "URI name wanted (repeatable; default the caller's own SPIFFE ID)")
@@ -87,7 +87,7 @@ func (o requestOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	// before the token is shown: one that is good once must not pay for a certificate that cannot be kept
-	if err := prepareSet(o.out); err != nil {
+	if err := prepareSet(o.out, setNames); err != nil {
 		return usageError{fmt.Errorf("--out: %w", err)}
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
@@ -173,6 +173,9 @@ func (o requestOptions) roots(ctx context.Context) ([]*x509.Certificate, error) 
 	return roots, nil
 }
 
+// setNames are the files that a request writes.
+var setNames = []string{"key.pem", "chain.pem", "bundle.pem"}
+
 // write puts the three files in place as one set.
 func (o requestOptions) write(key *ecdsa.PrivateKey, certificate *client.Certificate) error {
 	text, err := keystore.Encode(key)
@@ -180,9 +183,9 @@ func (o requestOptions) write(key *ecdsa.PrivateKey, certificate *client.Certifi
 		return err
 	}
 	return writeSet(o.out, []setFile{
-		{"key.pem", text, 0o600},
-		{"chain.pem", encode(certificate.Chain), 0o644},
-		{"bundle.pem", encode(certificate.Bundle.Anchors), 0o644},
+		{setNames[0], text, 0o600},
+		{setNames[1], encode(certificate.Chain), 0o644},
+		{setNames[2], encode(certificate.Bundle.Anchors), 0o644},
 	})
 }
 
@@ -208,10 +211,10 @@ func (o requestOptions) report(cmd *cobra.Command, certificate *client.Certifica
 	}
 	return inFormat(o.output, func() error {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "certificate %s\n  names       %s\n  not after   %s\n  renew at    %s\n  bundle      %s, sequence %d\n  files       %s\n",
-			serialOf(leaf), strings.Join(names, ", "), stamp(leaf.NotAfter), stamp(certificate.RenewAt), certificate.Bundle.TrustDomain,
+			serialOf(leaf), printable(strings.Join(names, ", ")), stamp(leaf.NotAfter), stamp(certificate.RenewAt), printable(certificate.Bundle.TrustDomain),
 			certificate.Bundle.Sequence, filepath.Join(o.out, "{key,chain,bundle}.pem"))
 		if certificate.Clamped != "" && err == nil {
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the lifetime is shorter than asked for: %s\n", certificate.Clamped)
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the lifetime is shorter than asked for: %s\n", printable(certificate.Clamped))
 		}
 		return err
 	}, func() error {
@@ -261,7 +264,7 @@ type serverError struct {
 }
 
 func (e *serverError) Error() string {
-	return fmt.Sprintf("%s: %s (%s)", e.server, e.status.Message(), e.status.Code())
+	return fmt.Sprintf("%s: %s (%s)", e.server, printable(e.status.Message()), e.status.Code())
 }
 
 // GRPCStatus lets the table of exit codes see the code.

@@ -14,12 +14,13 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"reflect"
 	"time"
 
 	"github.com/spiffe/go-spiffe/v2/spiffeid"
+
+	"github.com/chancery-ca/chancery/internal/regularfile"
 )
 
 // Config is every setting, loaded and within its bounds. Meaning and unit of each are in default.yaml. Treat it as read-only.
@@ -174,12 +175,12 @@ func Load(path string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locating the configuration: %w", err)
 	}
-	f, err := os.Open(path)
+	f, err := regularfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the configuration: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1)) // what is too long is told with the other problems
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}

@@ -13,10 +13,10 @@ func Chancery() Rules {
 				"internal/controller/queue", // what the controllers are made of; it knows nothing of the authority
 			}},
 			{2, []string{"signer", "ca/profile", "ca/authorize", "ca/lint", "tokenreview", "internal/agent/renewal", "internal/inspect"}},
-			{1, []string{"csr", "ca/chain", "ca/ledger", "ca/bundle", "api/client", "signer/keystore", "internal/config/cfsslimport"}},
+			{1, []string{"csr", "ca/chain", "ca/ledger", "ca/bundle", "api/client", "signer/keystore", "internal/config", "internal/config/cfsslimport"}},
 			{0, []string{
 				"ca/errkind", "ca/identity", "ca/pem", "ca/der", "ca/keypolicy", "api/chancery/v1", "api/istio/v1",
-				"internal/telemetry", "internal/config", "internal/layers",
+				"internal/telemetry", "internal/layers", "internal/regularfile",
 			}},
 		},
 		Mutual: []string{"test/*"}, // test beds are there to be shared

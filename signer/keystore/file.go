@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/chancery-ca/chancery/ca/pem"
+	"github.com/chancery-ca/chancery/internal/regularfile"
 )
 
 // fileMode is the mode of new key files.
@@ -26,7 +27,7 @@ const maxKeyFile = 16 << 10
 // at most 16 KiB. A file that every user of the machine may read, write or execute is refused; one that its group may read is not, since that
 // is how Kubernetes mounts Secrets. Errors name the file and hold nothing of its text.
 func LoadFile(path string) (crypto.Signer, error) {
-	file, err := os.Open(path)
+	file, err := regularfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the key: %w", err)
 	}

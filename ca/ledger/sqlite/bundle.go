@@ -33,9 +33,12 @@ func (l *Ledger) BundleSequence(ctx context.Context, hash []byte) (uint64, error
 	return uint64(sequence), nil // #nosec G115 -- the file counts up from one
 }
 
-// Probe implements ledger.Ledger.
+// Probe implements ledger.Ledger. Once a write has found the file damaged it fails until the ledger is opened again.
 func (l *Ledger) Probe(ctx context.Context) error {
 	return l.submit(ctx, "probing", &request{write: func(g *group) (answer, broken error) {
+		if g.damaged != nil {
+			return g.damaged, nil
+		}
 		_, err := g.statements.probe.exec(g.now().UnixMilli())
 		return nil, err
 	}}, false)

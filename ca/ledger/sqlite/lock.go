@@ -20,7 +20,21 @@ type lock struct {
 
 // acquire takes the lock for the ledger at path, or refuses at once.
 func acquire(path string) (*lock, error) {
-	file, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600) // #nosec G304 -- the operator's own path
+	for range 100 {
+		l, err := acquireOnce(path)
+		if err != nil {
+			return nil, err
+		}
+		if l.current() {
+			return l, nil
+		}
+		l.release()
+	}
+	return nil, fmt.Errorf("%s is being replaced all the time", lockPath(path))
+}
+
+func acquireOnce(path string) (*lock, error) {
+	file, err := os.OpenFile(lockPath(path), os.O_RDWR|os.O_CREATE, 0o600) // #nosec G304 -- the operator's own path
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock file: %w", err)
 	}
@@ -38,6 +52,18 @@ func acquire(path string) (*lock, error) {
 	}
 	return l, nil
 }
+
+// current tells whether the locked file still is the one that the next server would lock.
+func (l *lock) current() bool {
+	ours, err := l.info()
+	if err != nil {
+		return false
+	}
+	theirs, err := os.Stat(l.file.Name())
+	return err == nil && os.SameFile(ours, theirs)
+}
+
+func (l *lock) info() (os.FileInfo, error) { return l.file.Stat() }
 
 // sign writes who holds the lock, for the one that is refused.
 func (l *lock) sign() error {
@@ -57,7 +83,7 @@ func (l *lock) release() {
 
 // held tells whether a process holds the lock for the ledger at path.
 func held(path string) bool {
-	file, err := os.Open(path + ".lock") // #nosec G304 -- the operator's own path
+	file, err := os.Open(lockPath(path)) // #nosec G304 -- the operator's own path
 	if err != nil {
 		return false
 	}

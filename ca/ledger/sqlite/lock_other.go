@@ -3,7 +3,9 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"runtime"
 )
 
@@ -13,6 +15,8 @@ type lock struct{}
 func acquire(string) (*lock, error) {
 	return nil, fmt.Errorf("a SQLite ledger cannot be served on %s: it has no flock", runtime.GOOS)
 }
+
+func (*lock) info() (os.FileInfo, error) { return nil, errors.ErrUnsupported }
 
 func (*lock) release() {}
 

@@ -188,7 +188,7 @@ func TestDamagedFile(t *testing.T) {
 	}
 	must(t, os.WriteFile(path, whole, 0o600))
 
-	refuse(t, Config{Path: path}, "damaged", "restore it from a backup")
+	refuse(t, Config{Path: path}, path, "damaged", "restore a copy", "docs/operations.md")
 	reader := mustOpen(t, Config{Path: path, ReadOnly: true})
 	if _, err := reader.Get(t.Context(), intents[20].Serial); err == nil || errors.Is(err, ledger.ErrUnavailable) ||
 		errors.Is(err, ledger.ErrNotFound) || !strings.Contains(err.Error(), "damaged") {

@@ -29,6 +29,9 @@ func (w *writer) recover() (int64, error) {
 
 // closeOpen is the transaction of recover.
 func (w *writer) closeOpen() (last int64, err error) {
+	if err := w.guard.check(); err != nil {
+		return 0, err
+	}
 	lines, err := w.leftOpen()
 	if err != nil {
 		return 0, err

@@ -107,24 +107,28 @@ func narrow(path string) error {
 }
 
 // prepareFile brings the file behind c to the latest schema and sets the connection up for writing. Without mayMigrate it
-// refuses a file of another schema.
-func prepareFile(c *conn, mayMigrate func() error) error {
+// refuses a file of another schema. It calls inspect before it changes anything, and tells whether the file was empty.
+func prepareFile(c *conn, mayMigrate, inspect func() error) (fresh bool, err error) {
 	texts, err := steps()
 	if err != nil {
-		return err
+		return false, err
 	}
 	h, err := headerOf(c.number)
 	if err != nil {
-		return err
+		return false, err
 	}
 	version, err := h.judge(len(texts))
 	if err != nil {
-		return err
+		return false, err
 	}
+	fresh = h == header{}
 	if version < len(texts) {
 		if err := mayMigrate(); err != nil {
-			return err
+			return fresh, err
 		}
+	}
+	if err := inspect(); err != nil {
+		return fresh, err
 	}
 	for _, pragma := range []string{
 		// WAL: readers do not wait for the writer. FULL: a commit is on the disk before it returns.
@@ -139,11 +143,28 @@ func prepareFile(c *conn, mayMigrate func() error) error {
 		"PRAGMA cache_size = -8192",
 	} {
 		if err := c.exec(pragma); err != nil {
-			return fault("setting up", err)
+			return fresh, fault("setting up", err)
 		}
 	}
 	if version < len(texts) {
-		return migrate(c, texts)
+		return fresh, migrate(c, texts)
+	}
+	return fresh, nil
+}
+
+// quickCheck reads the whole file, and refuses it at the first page that is damaged.
+func quickCheck(c *conn) error {
+	s, err := c.prepare("PRAGMA quick_check(1)")
+	if err != nil {
+		return fault("checking the file", err)
+	}
+	defer s.close()
+	row, err := s.row(1)
+	if err != nil {
+		return fault("checking the file", err)
+	}
+	if len(row) == 0 || row[0] != "ok" {
+		return fmt.Errorf("checking the file: %w: %v", errDamaged, row)
 	}
 	return nil
 }

@@ -138,14 +138,35 @@ func (l *Ledger) openWriter(config Config) (err error) {
 	if err := narrow(config.Path); err != nil {
 		return err
 	}
+	guard, err := newGuard(config.Path, l.lock)
+	if err != nil {
+		return err
+	}
 	c, err := connect(config.Path)
 	if err != nil {
 		return fault("connecting", err)
 	}
-	l.writer = &writer{conn: c, now: config.Now, log: config.Logger, flushed: config.Flushed, patience: patience, timer: time.NewTimer(0)}
+	l.writer = &writer{conn: c, now: config.Now, log: config.Logger, guard: guard, flushed: config.Flushed,
+		patience: patience, timer: time.NewTimer(0)}
 	<-l.writer.timer.C
-	if err := prepareFile(c, mayMigrate); err != nil {
+	if err := guard.check(); err != nil {
+		return fault("opening the file", err)
+	}
+	inspect := func() error { return nil } // a tool does not read all of a ledger to add a token
+	if !config.Shared {
+		inspect = func() error {
+			began := time.Now()
+			err := quickCheck(c)
+			config.Logger.Info("checked the ledger file for damage", "path", config.Path, "took", time.Since(began), "sound", err == nil)
+			return err
+		}
+	}
+	fresh, err := prepareFile(c, mayMigrate, inspect)
+	if err != nil {
 		return err
+	}
+	if fresh {
+		config.Logger.Warn("made a new, empty ledger", "path", config.Path)
 	}
 	if l.writer.statements, err = prepareAll(c); err != nil {
 		return fault("preparing", err)
@@ -156,6 +177,9 @@ func (l *Ledger) openWriter(config Config) (err error) {
 			return fault("reading back what was open", err)
 		}
 		l.counter.Store(last)
+	}
+	if err := guard.addLog(config.Path); err != nil {
+		return err
 	}
 	// From here on the writer waits for locks by itself.
 	return fault("setting up", c.exec("PRAGMA busy_timeout = 0"))

@@ -27,6 +27,9 @@ type writer struct {
 	closing    chan struct{}
 	now        func() time.Time
 	log        *slog.Logger
+	guard      *guard
+	lost       bool  // the last transaction found a file removed or replaced
+	damaged    error // set by the first write that found the file damaged
 	flushed    func(Flush)
 	patience   int // how often the write lock is asked for
 	// oldest is when the oldest write that waits was queued, in Unix nanoseconds; zero while none does.
@@ -160,14 +163,49 @@ func (w *writer) pause(d time.Duration) {
 	<-w.timer.C
 }
 
-// begin starts a transaction that holds the write lock.
+// begin starts a transaction that holds the write lock, on files that are still in their places.
 func (w *writer) begin() error {
 	for attempt := 1; ; attempt++ {
 		_, err := w.statements.begin.exec()
 		if !busy(err) || attempt == w.patience {
-			return err
+			return w.inPlace(err)
 		}
 		w.pause(busyPause)
+	}
+}
+
+// inPlace ends the transaction that began with err if the guard objects. It logs when that changes.
+func (w *writer) inPlace(err error) error {
+	lost := w.guard.check()
+	if was := w.lost; was != (lost != nil) {
+		w.lost = !was
+		if lost != nil {
+			w.log.Error("nothing is written any more", "error", lost)
+		} else {
+			w.log.Warn("the ledger file is back in its place")
+		}
+	}
+	if lost == nil {
+		w.note(err)
+		return err
+	}
+	if err == nil {
+		w.rollBack()
+	}
+	return lost
+}
+
+// note remembers that the file is damaged.
+func (w *writer) note(err error) {
+	if damage(err) && w.damaged == nil {
+		w.damaged = fault("an earlier write", err)
+		w.log.Error("a write failed", "error", fault("writing", err))
+	}
+}
+
+func (w *writer) rollBack() {
+	if _, err := w.statements.rollback.exec(); ignoreRolledBack(err) != nil {
+		w.log.Warn("rolling a transaction back", "error", err)
 	}
 }
 
@@ -201,9 +239,8 @@ func (w *writer) transact(requests []*request, answers []error) error {
 	}
 	if err != nil {
 		g.undo()
-		if _, e := w.statements.rollback.exec(); ignoreRolledBack(e) != nil {
-			w.log.Warn("rolling a transaction back", "error", e)
-		}
+		w.rollBack()
+		w.note(err)
 		return err
 	}
 	g.keep()
