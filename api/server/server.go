@@ -30,6 +30,8 @@ const (
 	// maxHeaderList is what the transport reads of a call's metadata; checkMetadata refuses less than that, with a reason.
 	maxHeaderList = 128 << 10
 	maxStreams    = 100
+	// streamWorkers are goroutines that wait for calls; calls beyond them get one of their own.
+	streamWorkers = 128
 	// minPing lets clients ping every 10 s, the least that gRPC's own take (Istio's agents ping every 30 s). It is half of that since pings that are
 	// sent evenly do not arrive so, and a client that is taken for too busy loses its connection.
 	minPing = 5 * time.Second
@@ -103,6 +105,8 @@ func (s *Server) GRPC(door Door) *grpc.Server {
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxHeaderList),
 		grpc.MaxConcurrentStreams(maxStreams),
+		// a goroutine that has done one signature has the stack for the next; a new one would have to grow it each time
+		grpc.NumStreamWorkers(streamWorkers),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 15 * time.Minute, Time: time.Minute, Timeout: 20 * time.Second}),
