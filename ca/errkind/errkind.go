@@ -47,6 +47,7 @@ type Error struct {
 	message    string
 	cause      error
 	retryAfter time.Duration
+	reason     Reason
 }
 
 // New returns an error of the given kind. The formatted message is shown to the caller: it names the field, the rule and the way

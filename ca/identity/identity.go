@@ -19,9 +19,11 @@ type Method string
 
 // The methods.
 const (
-	MethodKubernetes Method = "kubernetes" // a service-account token, verified against its cluster
-	MethodJoinToken  Method = "join_token" // a one-time token, made by the operator
-	MethodServer     Method = "server"     // the server itself, for its serving certificate
+	MethodKubernetes  Method = "kubernetes"  // a service-account token, verified against its cluster
+	MethodOIDC        Method = "oidc"        // an ID token of a configured OpenID Connect issuer
+	MethodCertificate Method = "certificate" // a certificate that this authority issued, shown in the TLS handshake
+	MethodJoinToken   Method = "join_token"  // a one-time token, made by the operator
+	MethodServer      Method = "server"      // the server itself, for its serving certificate
 )
 
 // Principal is an authenticated caller. It is immutable once an Authenticator has returned it.
@@ -38,6 +40,38 @@ type Principal struct {
 	JoinToken []byte
 	// Kubernetes is set for MethodKubernetes.
 	Kubernetes *Kubernetes
+	// OIDC is set for MethodOIDC.
+	OIDC *OIDC
+	// Certificate is set for MethodCertificate.
+	Certificate *Certificate
+}
+
+// Verification says how a service-account token was verified, for the audit record.
+type Verification string
+
+// The ways, strongest first. VerifiedOffline says nothing about whether the pod still exists.
+const (
+	VerifiedReview  Verification = "tokenreview"      // the cluster was asked, or had been within the cache's time
+	VerifiedLive    Verification = "offline+liveness" // by the issuer's keys, and its objects exist by our view of the cluster
+	VerifiedOffline Verification = "offline"          // by the issuer's keys alone
+)
+
+// OIDC is what an ID token says of its holder.
+type OIDC struct {
+	Provider string         // the issuer's name in the configuration
+	Issuer   string         // the claim iss
+	Subject  string         // the claim sub
+	Claims   map[string]any // every claim, in the types of encoding/json; treat it as read-only
+}
+
+// Certificate is the certificate by which its holder renews it.
+type Certificate struct {
+	Serial   string // lower-case hexadecimal
+	NotAfter time.Time
+	// Origin is the method by which the first certificate of the line was got.
+	Origin Method
+	// Grace is true if it had expired and was accepted nevertheless, within the grace that is configured.
+	Grace bool
 }
 
 // Kubernetes is what a cluster says of a service-account token's holder.
@@ -49,6 +83,7 @@ type Kubernetes struct {
 	PodName, PodUID    string
 	NodeName, NodeUID  string
 	TokenAudienceMatch string // the audience of ours that the token carried
+	Verification       Verification
 }
 
 // Credential is what a caller showed, not yet believed.

@@ -95,8 +95,10 @@ type SQLite struct {
 
 // Authentication holds the ways in which callers prove who they are.
 type Authentication struct {
-	JoinTokens JoinTokens `yaml:"join_tokens"`
-	Kubernetes Kubernetes `yaml:"kubernetes"`
+	JoinTokens   JoinTokens   `yaml:"join_tokens"`
+	Certificates Certificates `yaml:"certificates"`
+	OIDC         []OIDC       `yaml:"oidc"`
+	Kubernetes   Kubernetes   `yaml:"kubernetes"`
 }
 
 // JoinTokens accepts one-time tokens.
@@ -104,14 +106,42 @@ type JoinTokens struct {
 	Enabled bool `yaml:"enabled"`
 }
 
+// Certificates accepts certificates of ours, for their own renewal.
+type Certificates struct {
+	Enabled bool          `yaml:"enabled"`
+	Origins []string      `yaml:"origins"` // join_token, oidc, kubernetes
+	Grace   time.Duration `yaml:"grace"`
+}
+
+// OIDC accepts the ID tokens of an OpenID Connect issuer.
+type OIDC struct {
+	Name       string   `yaml:"name"`
+	Issuer     string   `yaml:"issuer"`
+	Audiences  []string `yaml:"audiences"`
+	Identity   string   `yaml:"identity"` // CEL
+	JWKSURL    string   `yaml:"jwks_url" config:"optional"`
+	JWKSFile   string   `yaml:"jwks_file" config:"path,optional"`
+	CAFile     string   `yaml:"ca_file" config:"path,optional"`
+	Algorithms []string `yaml:"algorithms" config:"optional"`
+}
+
 // Kubernetes accepts service-account tokens.
 type Kubernetes struct {
 	Enabled           bool          `yaml:"enabled"`
 	Cluster           string        `yaml:"cluster"`
 	Kubeconfig        string        `yaml:"kubeconfig" config:"path"` // empty: in-cluster
+	Mode              string        `yaml:"mode"`                     // tokenreview, offline+liveness or offline
+	Issuer            string        `yaml:"issuer"`
+	JWKSURL           string        `yaml:"jwks_url"`
+	JWKSFile          string        `yaml:"jwks_file" config:"path"`
+	CAFile            string        `yaml:"ca_file" config:"path"`
 	Audiences         []string      `yaml:"audiences"`
 	ClusterIDs        []string      `yaml:"cluster_ids"`
 	NodeBoundTokens   bool          `yaml:"node_bound_tokens"`
+	NodeProxies       []string      `yaml:"node_proxies"` // NAMESPACE/NAME of service accounts
+	SPIFFEID          string        `yaml:"spiffe_id"`    // a template of the path
+	EnforceWarnAfter  bool          `yaml:"enforce_warn_after"`
+	Algorithms        []string      `yaml:"algorithms"`
 	Timeout           time.Duration `yaml:"timeout"`
 	QPS               int           `yaml:"qps"`
 	Burst             int           `yaml:"burst"`
@@ -120,6 +150,23 @@ type Kubernetes struct {
 	CacheTTL          time.Duration `yaml:"cache_ttl"`
 	NegativeCacheSize int           `yaml:"negative_cache_size"`
 	NegativeCacheTTL  time.Duration `yaml:"negative_cache_ttl"`
+	Clusters          []Cluster     `yaml:"clusters"`
+}
+
+// Cluster is a further cluster whose service-account tokens are accepted. What it has no key for it shares with Kubernetes; an optional key that is
+// absent is empty, not shared, unless default.yaml says otherwise.
+type Cluster struct {
+	Name        string   `yaml:"name"`
+	Mode        string   `yaml:"mode"`
+	Kubeconfig  string   `yaml:"kubeconfig" config:"path,optional"` // only mode offline can do without
+	Issuer      string   `yaml:"issuer"`
+	JWKSURL     string   `yaml:"jwks_url" config:"optional"`
+	JWKSFile    string   `yaml:"jwks_file" config:"path,optional"`
+	CAFile      string   `yaml:"ca_file" config:"path,optional"`
+	Audiences   []string `yaml:"audiences" config:"optional"` // empty: those of Kubernetes, and of Istio for its API
+	ClusterIDs  []string `yaml:"cluster_ids" config:"optional"`
+	NodeProxies []string `yaml:"node_proxies" config:"optional"`
+	SPIFFEID    string   `yaml:"spiffe_id" config:"optional"` // empty: that of Kubernetes
 }
 
 // Istio describes Istio's certificate API.

@@ -79,7 +79,7 @@ func TestRefuses(t *testing.T) {
 		"negative timeout":          {"server: {request_timeout: -1s}", "1: server.request_timeout: -1s is not from 100ms to 5m"},
 		"limit of zero":             {"limits: {connections: 0}", "1: limits.connections: 0 is not from 1 to 1000000"},
 		"empty path":                {`signer: {local: {key: ""}}`, "1: signer.local.key: is empty"},
-		"nobody can authenticate":   {"authentication: {join_tokens: {enabled: false}}", "1: authentication: enable join_tokens or kubernetes…"},
+		"nobody can authenticate":   {"authentication: {join_tokens: {enabled: false}}", "1: authentication: enable join_tokens, oidc or kubernetes…"},
 		"long cache":                {"authentication: {kubernetes: {cache_ttl: 11s}}", "1: authentication.kubernetes.cache_ttl: 11s is not from 1ms to 10s"},
 		"no audience":               {"authentication: {kubernetes: {audiences: []}}", "1: authentication.kubernetes.audiences: needs at least 1"},
 		"empty audience":            {`authentication: {kubernetes: {audiences: [""]}}`, `1: authentication.kubernetes.audiences[0]: "" is not 1 to 255…`},

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// field is one key of a section, read from the tags of a struct: `yaml:"key"` and, if need be, `config:"path"` for file names or
-// `config:"optional"` for a key that an entry of a list may lack.
+// field is one key of a section, read from the tags of a struct: `yaml:"key"` and, if need be, `config:"path"` for file names,
+// `config:"optional"` for a key that an entry of a list may lack, or both with a comma between.
 type field struct {
 	key      string
 	index    int
@@ -24,8 +24,8 @@ func fields(t reflect.Type) []field {
 		if !ok {
 			continue
 		}
-		option := f.Tag.Get("config")
-		all = append(all, field{key: key, index: i, path: option == "path", optional: option == "optional"})
+		options := strings.Split(f.Tag.Get("config"), ",")
+		all = append(all, field{key: key, index: i, path: slices.Contains(options, "path"), optional: slices.Contains(options, "optional")})
 	}
 	return all
 }

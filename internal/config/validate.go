@@ -121,29 +121,6 @@ func (v *checker) drivers() {
 	v.filled("ledger.sqlite.path", c.Ledger.SQLite.Path)
 }
 
-func (v *checker) authentication() {
-	a := v.config.Authentication
-	if !a.JoinTokens.Enabled && !a.Kubernetes.Enabled {
-		v.bad("authentication", "enable join_tokens or kubernetes; otherwise nobody can get a certificate")
-	}
-	const path = "authentication.kubernetes."
-	k := a.Kubernetes
-	v.name(path+"cluster", k.Cluster)
-	v.words(path+"audiences", k.Audiences, 1, 16)
-	v.words(path+"cluster_ids", k.ClusterIDs, 0, 64)
-	v.duration(path+"timeout", k.Timeout, 100*time.Millisecond, 30*time.Second)
-	v.number(path+"qps", k.QPS, 100_000)
-	v.number(path+"burst", k.Burst, 100_000)
-	if k.Burst < k.QPS && v.trusted(path+"qps", path+"burst") {
-		v.bad(v.latest(path+"burst", path+"qps"), "burst (%d) must be at least qps (%d)", k.Burst, k.QPS)
-	}
-	v.number(path+"max_in_flight", k.MaxInFlight, 4096)
-	v.number(path+"cache_size", k.CacheSize, 1_000_000)
-	v.duration(path+"cache_ttl", k.CacheTTL, time.Millisecond, 10*time.Second)
-	v.number(path+"negative_cache_size", k.NegativeCacheSize, 1_000_000)
-	v.duration(path+"negative_cache_ttl", k.NegativeCacheTTL, time.Millisecond, 10*time.Second)
-}
-
 func (v *checker) istio() {
 	i := v.config.Istio
 	v.words("istio.audiences", i.Audiences, 1, 16)
