@@ -42,7 +42,7 @@ func NewChain(entries ...Entry) (*Chain, error) {
 // Authenticate always handles the credential: one that nobody knows is Unauthenticated.
 func (c *Chain) Authenticate(ctx context.Context, credential identity.Credential) (*identity.Principal, bool, error) {
 	if credential.Bearer == "" && len(credential.PeerChain) == 0 {
-		return nil, true, errkind.New(errkind.Unauthenticated, "no credential: send authorization: Bearer with %s", c.accepted)
+		return nil, true, errkind.New(errkind.Unauthenticated, "no credential: send authorization: Bearer with %s", c.accepted).Because(errkind.NoCredential)
 	}
 	for _, entry := range c.entries {
 		principal, handled, err := entry.Authenticator.Authenticate(ctx, credential)
@@ -57,5 +57,6 @@ func (c *Chain) Authenticate(ctx context.Context, credential identity.Credential
 			return principal, true, nil
 		}
 	}
-	return nil, true, errkind.New(errkind.Unauthenticated, "credential is of no kind known here: send authorization: Bearer with %s", c.accepted)
+	return nil, true, errkind.New(errkind.Unauthenticated, "credential is of no kind known here: send authorization: Bearer with %s", c.accepted).
+		Because(errkind.UnknownCredential)
 }

@@ -19,6 +19,7 @@ type claims struct {
 	audiences []string
 	expires   time.Time
 	subject   string
+	issuer    string // empty if there is none
 	id        string // the jti; empty if there is none fit for a log
 }
 
@@ -32,18 +33,20 @@ func peek(token string, audiences []string, now time.Time) (claims, error) {
 	var c claims
 	var ok bool
 	if c.audiences, ok = payload.texts("aud"); !ok {
-		return claims{}, errkind.New(errkind.Unauthenticated, "token has no audience (aud): %s", askFor(audiences))
+		return claims{}, errkind.New(errkind.Unauthenticated, "token has no audience (aud): %s", askFor(audiences)).Because(errkind.WrongAudience)
 	}
 	if !slices.ContainsFunc(c.audiences, func(audience string) bool { return slices.Contains(audiences, audience) }) {
-		return claims{}, errkind.New(errkind.Unauthenticated, "token is for another audience: %s", askFor(audiences))
+		return claims{}, errkind.New(errkind.Unauthenticated, "token is for another audience: %s", askFor(audiences)).Because(errkind.WrongAudience)
 	}
+	c.issuer, _ = payload.text("iss")
 	if c.subject, ok = payload.text("sub"); !ok || !strings.HasPrefix(c.subject, accountPrefix) {
 		return claims{}, errkind.New(errkind.Unauthenticated,
-			"token's subject is no service account: send the token of a projected serviceAccountToken volume")
+			"token's subject is no service account: send the token of a projected serviceAccountToken volume").Because(errkind.UnknownCredential)
 	}
 	if c.expires, ok = payload.date("exp"); !ok {
 		return claims{}, errkind.New(errkind.Unauthenticated,
-			"token has no expiry (exp, in whole seconds, up to the year 9999): send the token of a projected serviceAccountToken volume")
+			"token has no expiry (exp, in whole seconds, up to the year 9999): send the token of a projected serviceAccountToken volume").
+			Because(errkind.MalformedCredential)
 	}
 	if err := checkExpiry(c.expires, now); err != nil {
 		return claims{}, err
@@ -59,6 +62,12 @@ func peek(token string, audiences []string, now time.Time) (claims, error) {
 	return c, nil
 }
 
+// wrongIssuer does not say which issuer the token names: that is the caller's text.
+func wrongIssuer(expected string) error {
+	return errkind.New(errkind.Unauthenticated, "token's issuer (iss) is not %s: send a token of that cluster, or name its cluster in clusterid", expected).
+		Because(errkind.WrongIssuer)
+}
+
 func askFor(audiences []string) string {
 	return "request one with audience " + strings.Join(audiences, " or ")
 }
@@ -70,7 +79,7 @@ func checkExpiry(expires, now time.Time) error {
 	}
 	return errkind.New(errkind.Unauthenticated,
 		"token expired at %s and the clock here says %s: send the volume's current token, and compare the clocks if it is current",
-		stamp(expires), stamp(now))
+		stamp(expires), stamp(now)).Because(errkind.CredentialExpired)
 }
 
 func checkStart(payload object, name string, expires, now time.Time) error {
@@ -86,7 +95,7 @@ func checkStart(payload object, name string, expires, now time.Time) error {
 	case start.After(now.Add(clockSkew)):
 		return errkind.New(errkind.Unauthenticated,
 			"token starts (%s) at %s and the clock here says %s: set the clocks of this server and of the cluster",
-			name, stamp(start), stamp(now))
+			name, stamp(start), stamp(now)).Because(errkind.NotYetValid)
 	}
 	return nil
 }

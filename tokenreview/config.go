@@ -23,6 +23,10 @@ type Config struct {
 	ClusterIDs []string
 	// TrustDomain is where the identities of the cluster's service accounts live. Required.
 	TrustDomain spiffeid.TrustDomain
+	// Identity makes the identities of the cluster's service accounts. The zero IdentityPath means DefaultIdentityPath in TrustDomain.
+	Identity IdentityPath
+	// Issuer is the claim iss that tokens have to have, exactly. Empty: whatever the cluster accepts.
+	Issuer string
 	// Audiences are ours; a token has to be for one of them. At least one.
 	Audiences []string
 	// AcceptNodeBound also takes tokens that are bound to a node and to no pod. Off by default.
@@ -64,6 +68,12 @@ func (c Config) complete() (Config, error) {
 		return c, errors.New("tokenreview: trust domain is empty: name the one that the service accounts' identities live in")
 	case len(c.Audiences) == 0, slices.Contains(c.Audiences, ""):
 		return c, errors.New("tokenreview: audiences are empty or have an empty entry: name ours, or any token of the cluster would do")
+	}
+	if c.Identity.segments == nil {
+		var err error
+		if c.Identity, err = NewIdentityPath(c.TrustDomain, c.Cluster, DefaultIdentityPath); err != nil {
+			return c, err
+		}
 	}
 	if err := errors.Join(
 		complete("timeout", &c.Timeout, 5*time.Second, maxTimeout),

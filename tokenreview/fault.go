@@ -74,12 +74,13 @@ func delayOf(err error) time.Duration {
 // toCaller returns the error that the caller of Authenticate gets. cause is already fit for the log.
 func (f fault) toCaller(cause error) error {
 	if f.result == resultPaced {
-		return errkind.Wrap(errkind.Exhausted, cause, "too many tokens wait to be reviewed; try again").After(f.after)
+		return errkind.Wrap(errkind.Exhausted, cause, "too many tokens wait to be reviewed; try again").Because(errkind.Overloaded).After(f.after)
 	}
 	if f.reason != "" {
 		cause = reviewError{reason: f.reason, text: cause.Error()}
 	}
-	return errkind.Wrap(errkind.Unavailable, cause, "the cluster could not be asked about the token; try again").After(f.after)
+	return errkind.Wrap(errkind.Unavailable, cause, "the cluster could not be asked about the token; try again").
+		Because(errkind.ClusterUnavailable).After(f.after)
 }
 
 // reviewError is the cause of a fault as the log shows it: text is redacted, and nothing is left to unwrap.

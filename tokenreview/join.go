@@ -76,7 +76,8 @@ func (j *Join) authenticate(ctx context.Context, token identity.Secret) (*identi
 	holder, err := spiffeid.FromString(row.Identity)
 	if err != nil || !holder.MemberOf(j.trustDomain) || holder.Path() == "" {
 		return nil, errkind.Wrap(errkind.Unauthenticated, err,
-			"join token is for an identity outside of trust domain %s: make one with `chancery token create` for an identity inside", j.trustDomain)
+			"join token is for an identity outside of trust domain %s: make one with `chancery token create` for an identity inside", j.trustDomain).
+			Because(errkind.NotMapped)
 	}
 	return &identity.Principal{
 		ID:           holder,
@@ -93,10 +94,11 @@ func refuseJoin(err error) error {
 	switch {
 	case errors.Is(err, ledger.ErrTokenUsed):
 		return errkind.Wrap(errkind.Unauthenticated, err, "join token was already used, and each is good for one certificate: "+
-			"make a new token with `chancery token create`, and find out who used this one if it was not you")
+			"make a new token with `chancery token create`, and find out who used this one if it was not you").Because(errkind.TokenUsed)
 	case errors.Is(err, ledger.ErrTokenGone), errors.Is(err, ledger.ErrNotFound):
-		return errkind.Wrap(errkind.Unauthenticated, err, "join token is unknown or has expired: make a new token with `chancery token create`")
+		return errkind.Wrap(errkind.Unauthenticated, err, "join token is unknown or has expired: make a new token with `chancery token create`").
+			Because(errkind.TokenUnknown)
 	default:
-		return errkind.Wrap(errkind.Unavailable, err, "the join token could not be looked up; try again").After(retryAfter)
+		return errkind.Wrap(errkind.Unavailable, err, "the join token could not be looked up; try again").Because(errkind.LedgerUnavailable).After(retryAfter)
 	}
 }

@@ -61,5 +61,5 @@ func hashJoinToken(text string) []byte {
 
 func malformedJoinToken() error {
 	return errkind.New(errkind.Unauthenticated,
-		"malformed join token: part of it is missing or changed; copy it again as `chancery token create` printed it")
+		"malformed join token: part of it is missing or changed; copy it again as `chancery token create` printed it").Because(errkind.MalformedCredential)
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spiffe/go-spiffe/v2/spiffeid"
 	authv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -39,26 +38,28 @@ func (o *Online) judge(status *authv1.TokenReviewStatus, claimed claims, token s
 	}
 	if !status.Authenticated || said != nil {
 		return nil, errkind.Wrap(errkind.Unauthenticated, said,
-			"the cluster does not accept the token: it is forged, expired or revoked, or its pod is gone; %s", wayOut)
+			"the cluster does not accept the token: it is forged, expired or revoked, or its pod is gone; %s", wayOut).Because(errkind.ClusterRefused)
 	}
 	audience, ok := o.match(status.Audiences, claimed.audiences)
 	if !ok {
-		return nil, errkind.New(errkind.Unauthenticated, "the cluster does not confirm that the token is for us: %s", askFor(o.config.Audiences))
+		return nil, errkind.New(errkind.Unauthenticated, "the cluster does not confirm that the token is for us: %s", askFor(o.config.Audiences)).
+			Because(errkind.WrongAudience)
 	}
 	holder, err := accountOf(status.User)
 	if err != nil {
-		return nil, errkind.Wrap(errkind.Unauthenticated, err, "the token's holder is no service account; %s", wayOut)
+		return nil, errkind.Wrap(errkind.Unauthenticated, err, "the token's holder is no service account; %s", wayOut).Because(errkind.ClusterRefused)
 	}
 	if status.User.Username != claimed.subject {
-		return nil, errkind.New(errkind.Unauthenticated, "the cluster answered for another account than the token's subject; %s", wayOut)
+		return nil, errkind.New(errkind.Unauthenticated, "the cluster answered for another account than the token's subject; %s", wayOut).
+			Because(errkind.ClusterRefused)
 	}
-	holder.Cluster, holder.TokenAudienceMatch = o.config.Cluster, audience
+	holder.Cluster, holder.TokenAudienceMatch, holder.Verification = o.config.Cluster, audience, identity.VerifiedReview
 	if err := o.bind(holder, status.User.Extra); err != nil {
 		return nil, err
 	}
-	id, err := spiffeid.FromSegments(o.config.TrustDomain, "ns", holder.Namespace, "sa", holder.ServiceAccount)
+	id, err := o.config.Identity.ID(holder.Namespace, holder.ServiceAccount)
 	if err != nil {
-		return nil, errkind.Wrap(errkind.Unauthenticated, err, "the token's service account has no SPIFFE ID")
+		return nil, errkind.Wrap(errkind.Unauthenticated, err, "the token's service account has no SPIFFE ID").Because(errkind.NotMapped)
 	}
 	if err := checkExpiry(claimed.expires, o.config.Now()); err != nil { // it may have expired while the cluster thought
 		return nil, err
@@ -121,22 +122,26 @@ func (o *Online) bind(holder *identity.Kubernetes, extra map[string]authv1.Extra
 			continue
 		}
 		if len(values) != 1 || !field.fits(values[0]) {
-			return errkind.New(errkind.Unauthenticated, "the cluster's answer has no single well-formed %s; %s", field.key, wayOut)
+			return errkind.New(errkind.Unauthenticated, "the cluster's answer has no single well-formed %s; %s", field.key, wayOut).
+				Because(errkind.ClusterRefused)
 		}
 		*field.into = values[0]
 	}
 	switch {
 	case (holder.PodName == "") != (holder.PodUID == ""):
-		return errkind.New(errkind.Unauthenticated, "the cluster's answer has only one of the pod's name and UID; %s", wayOut)
+		return errkind.New(errkind.Unauthenticated, "the cluster's answer has only one of the pod's name and UID; %s", wayOut).
+			Because(errkind.ClusterRefused)
 	case holder.NodeName == "" && holder.NodeUID != "":
-		return errkind.New(errkind.Unauthenticated, "the cluster's answer has a node's UID without its name; %s", wayOut)
+		return errkind.New(errkind.Unauthenticated, "the cluster's answer has a node's UID without its name; %s", wayOut).
+			Because(errkind.ClusterRefused)
 	case holder.PodUID != "":
 		return nil
 	case holder.NodeUID == "":
 		return errkind.New(errkind.Unauthenticated, "token is not bound to a pod, so it would outlive its workload: %s, "+
-			"not one of a Secret or of an unbound TokenRequest", wayOut)
+			"not one of a Secret or of an unbound TokenRequest", wayOut).Because(errkind.NotBound)
 	case !o.config.AcceptNodeBound:
-		return errkind.New(errkind.Unauthenticated, "token is bound to a node and not to a pod, which this server is not set up to accept: %s", wayOut)
+		return errkind.New(errkind.Unauthenticated, "token is bound to a node and not to a pod, which this server is not set up to accept: %s", wayOut).
+			Because(errkind.NotBound)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func TestPrincipalOfAGoodToken(t *testing.T) {
 		Expiry:       start.Add(time.Hour),
 		Kubernetes: &identity.Kubernetes{
 			Cluster: "local", Namespace: "shop", ServiceAccount: "cart", ServiceAccountUID: "sa-uid-1", PodName: "cart-7d9f-x2x4z",
-			PodUID: "pod-uid-1", NodeName: "node-a", NodeUID: "node-uid-1", TokenAudienceMatch: "chancery",
+			PodUID: "pod-uid-1", NodeName: "node-a", NodeUID: "node-uid-1", TokenAudienceMatch: "chancery", Verification: identity.VerifiedReview,
 		},
 	}
 	if !reflect.DeepEqual(got, want) {

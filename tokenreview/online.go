@@ -106,6 +106,10 @@ func (o *Online) decide(ctx context.Context, token, clusterID string) (verdict, 
 		o.metrics.unasked.Inc()
 		return verdict{}, err
 	}
+	if o.config.Issuer != "" && claimed.issuer != o.config.Issuer {
+		o.metrics.unasked.Inc()
+		return verdict{}, wrongIssuer(o.config.Issuer)
+	}
 	o.metrics.lookedUp(lookupMiss)
 	return o.share(ctx, key, token, claimed)
 }
@@ -136,7 +140,8 @@ func (o *Online) share(ctx context.Context, key cacheKey, token string, claimed 
 }
 
 func gaveUp(cause error) error {
-	return errkind.Wrap(errkind.Unavailable, cause, "the request ended before the cluster had answered about its token; try again").After(retryAfter)
+	return errkind.Wrap(errkind.Unavailable, cause, "the request ended before the cluster had answered about its token; try again").
+		Because(errkind.ClusterUnavailable).After(retryAfter)
 }
 
 // checkCluster refuses a caller of a cluster that this Online does not ask.
@@ -148,7 +153,8 @@ func (o *Online) checkCluster(id string) error {
 		id = id[:64] + "…"
 	}
 	return errkind.New(errkind.Unauthenticated,
-		"cluster %q is not known here: set the caller's cluster id to one of this server's, or add it to the server's cluster ids", id)
+		"cluster %q is not known here: set the caller's cluster id to one of this server's, or add it to the server's cluster ids", id).
+		Because(errkind.UnknownCluster)
 }
 
 // clone keeps a caller who changes its principal from changing the cached one.

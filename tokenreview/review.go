@@ -55,7 +55,7 @@ func (o *Online) acquire() error {
 	case o.slots <- struct{}{}:
 		return nil
 	case <-wait.C:
-		return errkind.New(errkind.Exhausted, "too many tokens wait to be reviewed; try again").After(retryAfter)
+		return errkind.New(errkind.Exhausted, "too many tokens wait to be reviewed; try again").Because(errkind.Overloaded).After(retryAfter)
 	}
 }
 

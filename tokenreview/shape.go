@@ -33,7 +33,7 @@ func looksLikeJWT(bearer string) bool {
 // malformed is the refusal of a token that has not the shape of a service-account token.
 func malformed(rule string) *errkind.Error {
 	return errkind.New(errkind.Unauthenticated,
-		"malformed token: %s; send the unchanged content of a projected serviceAccountToken volume", rule)
+		"malformed token: %s; send the unchanged content of a projected serviceAccountToken volume", rule).Because(errkind.MalformedCredential)
 }
 
 // parseShape checks that token is a JWS in compact serialisation (RFC 7515 §7.1) with a plausible header, and returns its claims.
