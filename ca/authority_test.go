@@ -323,10 +323,14 @@ func TestARuleThatSaysNothing(t *testing.T) {
 		kind errkind.Kind
 		say  string
 	}{
-		"silent": {func(context.Context, authorize.Request) (string, bool, error) { return "x", false, nil }, errkind.Denied, fmt.Sprintf("no rule allows %s to hold URI:%s", web, web)},
-		"broken": {func(context.Context, authorize.Request) (string, bool, error) { return "x", true, errors.New("boom") }, errkind.Internal, "internal error"},
-		"away": {func(context.Context, authorize.Request) (string, bool, error) {
-			return "x", true, errkind.New(errkind.Unavailable, "away").After(time.Second)
+		"silent": {func(context.Context, authorize.Request) (authorize.Verdict, bool, error) {
+			return authorize.Verdict{Rule: "x"}, false, nil
+		}, errkind.Denied, fmt.Sprintf("no rule allows %s to hold URI:%s", web, web)},
+		"broken": {func(context.Context, authorize.Request) (authorize.Verdict, bool, error) {
+			return authorize.Verdict{Rule: "x"}, true, errors.New("boom")
+		}, errkind.Internal, "internal error"},
+		"away": {func(context.Context, authorize.Request) (authorize.Verdict, bool, error) {
+			return authorize.Verdict{Rule: "x"}, true, errkind.New(errkind.Unavailable, "away").After(time.Second)
 		}, errkind.Unavailable, "away"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -343,7 +347,7 @@ func TestRulesSeeTheRealRequest(t *testing.T) {
 	var asked []authorize.Request
 	b := newBed(t, func(b *bed) {
 		rule := b.config.Rule
-		b.config.Rule = func(ctx context.Context, r authorize.Request) (string, bool, error) {
+		b.config.Rule = func(ctx context.Context, r authorize.Request) (authorize.Verdict, bool, error) {
 			asked = append(asked, r)
 			return rule(ctx, r)
 		}

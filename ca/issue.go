@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/spiffe/go-spiffe/v2/spiffeid"
+
 	"github.com/chancery-ca/chancery/ca/authorize"
 	"github.com/chancery-ca/chancery/ca/chain"
 	"github.com/chancery-ca/chancery/ca/errkind"
@@ -78,15 +80,21 @@ func (a *Authority) approve(ctx context.Context, s *snapshot, order Order, d *de
 	if err := s.checkKey(d.request); err != nil {
 		return err
 	}
-	var allowed bool
-	d.rule, allowed, err = s.rule(ctx, authorize.Request{Principal: order.Principal, Profile: d.profile.Name(), Names: d.names})
+	verdict, allowed, err := s.rule(ctx, authorize.Request{
+		Principal: order.Principal, Profile: d.profile.Name(), Names: d.names, Lifetime: d.profile.Lifetime(order.Lifetime), Door: string(order.Door),
+		Key: keyName(d.request.PublicKey()),
+	})
+	d.rule, d.limit = verdict.Rule, verdict.MaxLifetime
 	switch {
 	case err != nil:
 		return err
 	case !allowed:
-		return errkind.New(errkind.Denied, "no rule allows %s to hold %s", order.Principal.ID, d.names)
+		return errkind.New(errkind.Denied, "no rule allows %s to hold %s", order.Principal.ID, d.names).Because(errkind.NotAllowed)
 	}
-	wanted := profile.Wanted{Lifetime: order.Lifetime, Jitter: order.Jitter}
+	if err := s.checkGranted(order.Principal, d.names); err != nil {
+		return err
+	}
+	wanted := profile.Wanted{Lifetime: order.Lifetime, Jitter: order.Jitter, Cap: verdict.MaxLifetime, CapReason: "rule " + verdict.Rule}
 	//nolint:gosec // G404: spreads renewals in time, secures nothing
 	if d.validity, err = d.profile.Validity(d.began, wanted, s.window, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))); err != nil {
 		return err
@@ -103,23 +111,38 @@ func (a *Authority) approve(ctx context.Context, s *snapshot, order Order, d *de
 	return nil
 }
 
+// checkGranted refuses URIs that no rule can grant, whatever the rules say: those outside of the trust domain.
+func (s *snapshot) checkGranted(principal *identity.Principal, names identity.Names) error {
+	for _, uri := range names.URIs {
+		if id, err := spiffeid.FromString(uri); err != nil || !id.MemberOf(s.bundle.TrustDomain()) {
+			return errkind.New(errkind.Denied, "%s may not hold %s: this authority certifies SPIFFE IDs of the trust domain %s alone, and no rule can change that", principal.ID,
+				names, s.bundle.TrustDomain().Name()).Because(errkind.NotAllowed)
+		}
+	}
+	return nil
+}
+
 // sign asks the backend and holds its answer against what was approved.
 func (a *Authority) sign(ctx context.Context, s *snapshot, d *decision) (chain.Chain, error) {
 	signed, err := s.signer.Sign(ctx, signer.Order{Request: d.request, Leaf: d.leaf, Profile: d.profile.Name()})
 	switch {
+	case errors.Is(err, signer.ErrWrong):
+		return chain.Chain{}, errkind.Wrap(errkind.Unavailable, err,
+			"the signing backend answered with something that was not approved; the server's log says how").Because(errkind.SignerWrong).After(retryBackend)
 	case errors.Is(err, signer.ErrPermanent):
 		return chain.Chain{}, errkind.Wrap(errkind.Invalid, err, "the signing backend refused this request and will refuse it again")
 	case err != nil:
-		return chain.Chain{}, errkind.Wrap(errkind.Unavailable, err, "the signing backend is not available; try again").After(retryBackend)
+		return chain.Chain{}, errkind.Wrap(errkind.Unavailable, err, "the signing backend is not available; try again").
+			Because(errkind.SignerUnavailable).After(retryBackend)
 	}
 	// a backend's clock is not ours: its answer is judged by the time at which it came
-	if err := s.checker.Check(signed, d.leaf, a.now()); err != nil {
+	if err := s.checker.Check(signed, s.accepted(d), a.now()); err != nil {
 		return chain.Chain{}, errkind.Wrap(errkind.Unavailable, err,
-			"the signing backend answered with a certificate that was not approved; the server's log says how").After(retryBackend)
+			"the signing backend answered with a certificate that was not approved; the server's log says how").Because(errkind.SignerWrong).After(retryBackend)
 	}
 	if err := a.linter.Chain(signed, d.passed); err != nil {
 		return chain.Chain{}, errkind.Wrap(errkind.Unavailable, err,
-			"the signing backend answered with a certificate that breaks a rule; the server's log says which").After(retryBackend)
+			"the signing backend answered with a certificate that breaks a rule; the server's log says which").Because(errkind.SignerWrong).After(retryBackend)
 	}
 	leaf := signed.Leaf()
 	d.validity, err = d.profile.Signed(d.validity, leaf.NotBefore, leaf.NotAfter)

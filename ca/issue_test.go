@@ -222,12 +222,15 @@ func TestCancelled(t *testing.T) {
 		"before it begins": {func(_ *bed, cancel func()) { cancel() }, false, []string{"reserve"}, ""},
 		"while it is authorised": {func(b *bed, cancel func()) {
 			rule := b.config.Rule
-			b.config.Rule = func(ctx context.Context, r authorize.Request) (string, bool, error) { cancel(); return rule(ctx, r) }
+			b.config.Rule = func(ctx context.Context, r authorize.Request) (authorize.Verdict, bool, error) {
+				cancel()
+				return rule(ctx, r)
+			}
 		}, false, []string{"reserve"}, ""},
 		"by the rule itself": {func(b *bed, cancel func()) {
-			b.config.Rule = func(ctx context.Context, _ authorize.Request) (string, bool, error) {
+			b.config.Rule = func(ctx context.Context, _ authorize.Request) (authorize.Verdict, bool, error) {
 				cancel()
-				return "", false, ctx.Err()
+				return authorize.Verdict{}, false, ctx.Err()
 			}
 		}, false, nil, ""},
 		"while it is signed": {func(b *bed, cancel func()) {

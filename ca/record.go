@@ -82,6 +82,7 @@ type decision struct {
 	profile  *profile.Profile
 	names    identity.Names // what it is for
 	rule     string         // that allowed it
+	limit    time.Duration  // the longest lifetime by the rule; zero for none
 	validity profile.Validity
 	serial   ledger.Serial // once it was approved
 	leaf     chain.Leaf
@@ -140,6 +141,14 @@ func (d *decision) attributes() []slog.Attr {
 		attributes = append(attributes, slog.String("serial", d.serial.String()))
 	}
 	if issuance := d.issuance; issuance != nil {
+		leaf := issuance.Chain.Leaf()
+		// what an authority elsewhere has chosen itself is never unseen
+		if leaf.SerialNumber.Cmp(d.serial.Int()) != 0 {
+			attributes = append(attributes, slog.String("certificate_serial", leaf.SerialNumber.Text(16)))
+		}
+		if leaf.NotAfter.After(d.leaf.NotAfter) {
+			attributes = append(attributes, slog.Time("approved_not_after", d.leaf.NotAfter))
+		}
 		attributes = append(attributes, slog.Time("not_after", issuance.NotAfter), slog.Uint64("bundle_sequence", issuance.Bundle.Sequence()))
 	}
 	return attributes

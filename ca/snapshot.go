@@ -43,6 +43,7 @@ type snapshot struct {
 	bundle   *bundle.Bundle
 	issuers  []*x509.Certificate // empty if the backend does not say
 	window   profile.Window      // unbounded if the backend does not say
+	choices  signer.Choices      // none if the backend does not say
 	replaced chan struct{}       // closed when another snapshot takes over
 }
 
@@ -73,6 +74,9 @@ func newSnapshot(config Config) (*snapshot, error) {
 		bundle:   roots,
 		window:   profile.Unbounded,
 		replaced: make(chan struct{}),
+	}
+	if chooser, ok := config.Signer.(signer.Chooser); ok {
+		s.choices = chooser.Choices()
 	}
 	if known, ok := config.Signer.(signer.Issuers); ok {
 		s.issuers = known.Issuers()

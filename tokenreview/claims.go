@@ -26,10 +26,30 @@ type claims struct {
 // peek reads a token's claims without verifying them, and refuses a token that cannot be good: of the wrong shape, without one of
 // the audiences, without an expiry, or expired at now.
 func peek(token string, audiences []string, now time.Time) (claims, error) {
-	payload, err := parseShape(token)
+	_, c, err := peekJWT(token, audiences, now)
+	return c, err
+}
+
+// peekJWT is peek, for those who read on in the token.
+func peekJWT(token string, audiences []string, now time.Time) (jwt, claims, error) {
+	parsed, err := parseShape(token)
 	if err != nil {
-		return claims{}, err
+		return jwt{}, claims{}, err
 	}
+	c, err := parsed.peek(audiences, now)
+	if err != nil {
+		return jwt{}, claims{}, err
+	}
+	if c.subject, _ = parsed.claims.text("sub"); !strings.HasPrefix(c.subject, accountPrefix) {
+		return jwt{}, claims{}, errkind.New(errkind.Unauthenticated,
+			"token's subject is no service account: send the token of a projected serviceAccountToken volume").Because(errkind.UnknownCredential)
+	}
+	return parsed, c, nil
+}
+
+// peek reads the claims that every kind of token has.
+func (t jwt) peek(audiences []string, now time.Time) (claims, error) {
+	payload := t.claims
 	var c claims
 	var ok bool
 	if c.audiences, ok = payload.texts("aud"); !ok {
@@ -39,10 +59,7 @@ func peek(token string, audiences []string, now time.Time) (claims, error) {
 		return claims{}, errkind.New(errkind.Unauthenticated, "token is for another audience: %s", askFor(audiences)).Because(errkind.WrongAudience)
 	}
 	c.issuer, _ = payload.text("iss")
-	if c.subject, ok = payload.text("sub"); !ok || !strings.HasPrefix(c.subject, accountPrefix) {
-		return claims{}, errkind.New(errkind.Unauthenticated,
-			"token's subject is no service account: send the token of a projected serviceAccountToken volume").Because(errkind.UnknownCredential)
-	}
+	c.subject, _ = payload.text("sub")
 	if c.expires, ok = payload.date("exp"); !ok {
 		return claims{}, errkind.New(errkind.Unauthenticated,
 			"token has no expiry (exp, in whole seconds, up to the year 9999): send the token of a projected serviceAccountToken volume").

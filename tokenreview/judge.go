@@ -127,6 +127,11 @@ func (o *Online) bind(holder *identity.Kubernetes, extra map[string]authv1.Extra
 		}
 		*field.into = values[0]
 	}
+	return checkBinding(holder, o.config.AcceptNodeBound)
+}
+
+// checkBinding refuses a token that is bound to nothing that lives, or to less than is accepted.
+func checkBinding(holder *identity.Kubernetes, acceptNodeBound bool) error {
 	switch {
 	case (holder.PodName == "") != (holder.PodUID == ""):
 		return errkind.New(errkind.Unauthenticated, "the cluster's answer has only one of the pod's name and UID; %s", wayOut).
@@ -139,7 +144,7 @@ func (o *Online) bind(holder *identity.Kubernetes, extra map[string]authv1.Extra
 	case holder.NodeUID == "":
 		return errkind.New(errkind.Unauthenticated, "token is not bound to a pod, so it would outlive its workload: %s, "+
 			"not one of a Secret or of an unbound TokenRequest", wayOut).Because(errkind.NotBound)
-	case !o.config.AcceptNodeBound:
+	case !acceptNodeBound:
 		return errkind.New(errkind.Unauthenticated, "token is bound to a node and not to a pod, which this server is not set up to accept: %s", wayOut).
 			Because(errkind.NotBound)
 	}

@@ -36,55 +36,57 @@ func malformed(rule string) *errkind.Error {
 		"malformed token: %s; send the unchanged content of a projected serviceAccountToken volume", rule).Because(errkind.MalformedCredential)
 }
 
-// parseShape checks that token is a JWS in compact serialisation (RFC 7515 §7.1) with a plausible header, and returns its claims.
-// Nothing is verified.
-func parseShape(token string) (object, error) {
+// jwt is a token that has the shape of one. Nothing in it is verified.
+type jwt struct{ header, claims object }
+
+// parseShape checks that token is a JWS in compact serialisation (RFC 7515 §7.1) with a plausible header. Nothing is verified.
+func parseShape(token string) (jwt, error) {
 	if len(token) > MaxTokenBytes {
-		return nil, malformed("it is longer than 8 KiB")
+		return jwt{}, malformed("it is longer than 8 KiB")
 	}
 	if strings.Count(token, ".") != 2 {
-		return nil, malformed("it has not the three parts of a JWS in compact serialisation")
+		return jwt{}, malformed("it has not the three parts of a JWS in compact serialisation")
 	}
 	head, rest, _ := strings.Cut(token, ".")
 	body, signature, _ := strings.Cut(rest, ".")
 
 	if base64.RawURLEncoding.DecodedLen(len(head)) > maxHeaderBytes {
-		return nil, malformed("its header is longer than 2 KiB")
+		return jwt{}, malformed("its header is longer than 2 KiB")
 	}
 	headerText, ok := decodeSegment(head)
 	if !ok {
-		return nil, malformed("its header is not base64url")
+		return jwt{}, malformed("its header is not base64url")
 	}
 	claimsText, ok := decodeSegment(body)
 	if !ok {
-		return nil, malformed("its payload is not base64url")
+		return jwt{}, malformed("its payload is not base64url")
 	}
 	if _, ok := decodeSegment(signature); !ok {
-		return nil, malformed("its signature is missing or not base64url")
+		return jwt{}, malformed("its signature is missing or not base64url")
 	}
 
 	header, err := parseObject(headerText)
 	if err != nil {
-		return nil, malformed("its header " + err.Error())
+		return jwt{}, malformed("its header " + err.Error())
 	}
 	if algorithm, _ := header.text("alg"); !slices.Contains(algorithms, algorithm) {
-		return nil, malformed("its header names no signature algorithm of a service-account issuer")
+		return jwt{}, malformed("its header names no signature algorithm of a service-account issuer")
 	}
 	for _, name := range foreign {
 		if _, present := header[name]; present {
-			return nil, malformed("its header has " + name + ", which no service-account issuer writes")
+			return jwt{}, malformed("its header has " + name + ", which no service-account issuer writes")
 		}
 	}
 	if _, present := header["kid"]; present {
 		if _, isText := header.text("kid"); !isText {
-			return nil, malformed("its header's kid is not a string")
+			return jwt{}, malformed("its header's kid is not a string")
 		}
 	}
 	claims, err := parseObject(claimsText)
 	if err != nil {
-		return nil, malformed("its payload " + err.Error())
+		return jwt{}, malformed("its payload " + err.Error())
 	}
-	return claims, nil
+	return jwt{header, claims}, nil
 }
 
 // decodeSegment decodes unpadded base64url (RFC 7515 §2). encoding/base64 skips line ends, so the alphabet is checked first.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/spiffe/go-spiffe/v2/spiffeid"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -30,8 +31,23 @@ func (s *Server) createCertificate(ctx context.Context, request *istiov1.IstioCe
 		Door: ca.DoorIstio, CSR: []byte(request.GetCsr()), Profile: ca.DefaultProfile, Jitter: s.config.IstioJitter,
 		Lifetime: istioLifetime(request.GetValidityDuration()),
 	}
-	issuance, err := s.issue(ctx, s.config.Istio, order, func(order *ca.Order) error { return checkIstioMetadata(request.GetMetadata(), order.Principal) })
-	if err != nil {
+	var other *identity.Principal // who asks for another identity than its own
+	issuance, err := s.issue(ctx, s.config.Istio, order, func(order *ca.Order) error {
+		wanted, err := readIstioMetadata(request.GetMetadata())
+		if err != nil || wanted == "" || wanted == order.Principal.ID.String() {
+			return err
+		}
+		other = order.Principal
+		order.Names = identity.Names{URIs: []string{wanted}}
+		if _, err := spiffeid.FromString(wanted); err != nil { // the profile would say so too, in other words than the rules
+			return errkind.Wrap(errkind.Denied, err, "metadata ImpersonatedIdentity: %.128q is no SPIFFE ID", wanted).Because(errkind.ProxyRefused)
+		}
+		return nil
+	})
+	switch {
+	case err != nil && other != nil && errkind.Of(err) == errkind.Denied:
+		return nil, mayNotImpersonate(other)
+	case err != nil:
 		return nil, err
 	}
 	// leaf, then one intermediate an element, then the whole bundle as the last
@@ -55,23 +71,24 @@ func istioLifetime(seconds int64) time.Duration {
 	}
 }
 
-// checkIstioMetadata refuses what agents may ask for and this server does not grant. Agents always send the keys, often empty.
-func checkIstioMetadata(metadata *structpb.Struct, principal *identity.Principal) error {
+// readIstioMetadata returns the identity that the caller wants instead of its own, empty if it does not, and refuses what agents may ask for and this
+// server does not grant. Agents always send the keys, often empty. Whether the caller may have the identity is for the rules to say.
+func readIstioMetadata(metadata *structpb.Struct) (impersonated string, err error) {
 	signer, err := textOf(metadata, "CertSigner")
 	if err != nil {
-		return err
+		return "", err
 	}
 	if signer != "" {
-		return errkind.New(errkind.Invalid, "metadata CertSigner: %.64q is not offered here; leave it empty", signer)
+		return "", errkind.New(errkind.Invalid, "metadata CertSigner: %.64q is not offered here; leave it empty", signer).Because(errkind.BadRequest)
 	}
-	wanted, err := textOf(metadata, "ImpersonatedIdentity")
-	if err != nil {
-		return err
-	}
-	if wanted != "" && wanted != principal.ID.String() {
-		return errkind.New(errkind.Denied, "metadata ImpersonatedIdentity: %s may not ask for the certificate of another identity", principal.ID)
-	}
-	return nil
+	return textOf(metadata, "ImpersonatedIdentity")
+}
+
+// mayNotImpersonate is the one answer to whoever may not have the identity that it asks for, whatever the reason: otherwise a caller could find out by it
+// who runs where. The reason is in the audit record.
+func mayNotImpersonate(principal *identity.Principal) error {
+	return errkind.New(errkind.Denied, "metadata ImpersonatedIdentity: %s may not ask for the certificate of another identity; "+
+		"only a node proxy that is configured here may, for the pods on its own node", principal.ID).Because(errkind.ProxyRefused)
 }
 
 // textOf returns a text of the metadata, empty if it is not there. Another kind of value is refused and not taken for none: whoever sent it asked
@@ -83,6 +100,6 @@ func textOf(metadata *structpb.Struct, key string) (string, error) {
 	case *structpb.Value_StringValue:
 		return value.StringValue, nil
 	default:
-		return "", errkind.New(errkind.Invalid, "metadata %s: it is not a text", key)
+		return "", errkind.New(errkind.Invalid, "metadata %s: it is not a text", key).Because(errkind.BadRequest)
 	}
 }

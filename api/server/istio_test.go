@@ -1,23 +1,31 @@
 package server
 
 import (
+	"context"
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"errors"
+	"fmt"
 	"math"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spiffe/go-spiffe/v2/spiffeid"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	chanceryv1 "github.com/chancery-ca/chancery/api/chancery/v1"
 	istiov1 "github.com/chancery-ca/chancery/api/istio/v1"
 	"github.com/chancery-ca/chancery/ca"
+	"github.com/chancery-ca/chancery/ca/authorize"
+	"github.com/chancery-ca/chancery/ca/errkind"
+	"github.com/chancery-ca/chancery/ca/identity"
 	"github.com/chancery-ca/chancery/ca/pem"
 	"github.com/chancery-ca/chancery/ca/profile"
 )
@@ -211,7 +219,7 @@ func TestIstioRequestsThatAreRefused(t *testing.T) {
 		"a signer":                               {csr: valid, metadata: map[string]any{"CertSigner": "clusterissuers.example.org/x"}, code: codes.InvalidArgument, says: "CertSigner"},
 		"a signer that is no text":               {csr: valid, metadata: map[string]any{"CertSigner": 7.0}, code: codes.InvalidArgument, says: "CertSigner"},
 		"another identity":                       {csr: ztunnelCSR(t, otherIdentity), metadata: map[string]any{"ImpersonatedIdentity": otherIdentity}, code: codes.PermissionDenied, says: "another identity"},
-		"another identity, its own in the CSR":   {csr: valid, metadata: map[string]any{"ImpersonatedIdentity": otherIdentity}, code: codes.PermissionDenied, says: "another identity"},
+		"another identity, its own in the CSR":   {csr: valid, metadata: map[string]any{"ImpersonatedIdentity": otherIdentity}, code: codes.InvalidArgument, says: "same names"},
 		"another identity, written differently":  {csr: valid, metadata: map[string]any{"ImpersonatedIdentity": defaultSAN + "/"}, code: codes.PermissionDenied, says: "another identity"},
 		"identities in a list":                   {csr: valid, metadata: map[string]any{"ImpersonatedIdentity": []any{defaultSAN}}, code: codes.InvalidArgument, says: "ImpersonatedIdentity"},
 		"an identity that is no text":            {csr: valid, metadata: map[string]any{"ImpersonatedIdentity": map[string]any{"id": otherIdentity}}, code: codes.InvalidArgument, says: "ImpersonatedIdentity"},
@@ -239,6 +247,138 @@ func TestIstioRequestsThatAreRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// nodePods says yes to one ID, for callers on node-a.
+type nodePods struct {
+	id  string
+	err error
+}
+
+func (n *nodePods) OnNode(holder *identity.Kubernetes, id spiffeid.ID) error {
+	switch {
+	case n.err != nil:
+		return n.err
+	case holder.NodeName != "node-a":
+		return errors.New("the caller is on " + holder.NodeName)
+	case id.String() != n.id:
+		return errors.New("no pod on node-a has " + id.String())
+	}
+	return nil
+}
+
+// proxyBed is a bed with node proxies: the token "proxy" is of one on node-a, "stray" of one on node-b, and the good token of none.
+func proxyBed(t *testing.T, pods authorize.Pods) *bed {
+	t.Helper()
+	b := newBed(t)
+	proxies, err := authorize.NodeProxy(authorize.NodeProxies{Cluster: "local", Accounts: []string{"mesh/ztunnel"}, Pods: pods})
+	must(t, err)
+	config := policy(t, b.signer)
+	config.Rule = authorize.First(authorize.Server(ownProfile, ownNames), authorize.Self(), proxies)
+	must(t, b.authority.Replace(t.Context(), config))
+	b.authenticate(func(_ context.Context, credential identity.Credential) (*identity.Principal, bool, error) {
+		node, proxy := map[string]string{"proxy": "node-a", "stray": "node-b"}[credential.Bearer.Reveal()]
+		if !proxy {
+			return principal(cart), true, nil
+		}
+		p := principal(spiffeid.RequireFromString("spiffe://example.org/ns/mesh/sa/ztunnel"))
+		p.Kubernetes = &identity.Kubernetes{Cluster: "local", Namespace: "mesh", ServiceAccount: "ztunnel", PodName: "ztunnel-" + node, NodeName: node}
+		return p, true, nil
+	})
+	return b
+}
+
+func TestImpersonation(t *testing.T) {
+	const own, till = "spiffe://example.org/ns/mesh/sa/ztunnel", otherIdentity
+	for name, test := range map[string]struct {
+		token, wanted, san string
+		code               codes.Code
+		cause              string // in the audit record, beside what the caller is told
+	}{
+		"a pod on its node":             {"proxy", till, till, codes.OK, ""},
+		"that, with no name in the CSR": {"proxy", till, "", codes.OK, ""},
+		"its own identity":              {"proxy", own, own, codes.OK, ""},
+		"its own without asking":        {"proxy", "", own, codes.OK, ""},
+		"the CSR alone names the pod":   {"proxy", "", till, codes.OK, ""}, // as over chancery.v1
+		"a pod on another node":         {"proxy", defaultSAN, defaultSAN, codes.PermissionDenied, "no pod on node-a has " + defaultSAN},
+		"another trust domain":          {"proxy", "spiffe://example.com/ns/shop/sa/till", "", codes.PermissionDenied, "is of trust domain example.com"},
+		"no SPIFFE ID":                  {"proxy", till + "/", "", codes.PermissionDenied, "is no SPIFFE ID"},
+		"a proxy that is elsewhere":     {"stray", till, till, codes.PermissionDenied, "the caller is on node-b"},
+		"no proxy":                      {"other", till, till, codes.PermissionDenied, "it may hold its own SPIFFE ID"},
+		"another name in the CSR":       {"proxy", till, own, codes.InvalidArgument, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := proxyBed(t, &nodePods{id: till})
+			csr := ztunnelCSRWithoutName(t)
+			if test.san != "" {
+				csr = ztunnelCSR(t, test.san)
+			}
+			request := &istiov1.IstioCertificateRequest{Csr: csr, Metadata: fields(t, map[string]any{"ImpersonatedIdentity": test.wanted, "CertSigner": ""})}
+			response, err := b.istio().CreateCertificate(b.bearer(test.token), request)
+			got := wantCode(t, err, test.code)
+			if records := strings.Count(b.logs.String(), "msg=audit decision=") - strings.Count(b.logs.String(), "door=server"); records != 1 {
+				t.Errorf("there are %d audit records:\n%s", records, b.logs.String())
+			}
+			switch test.code { //nolint:exhaustive // the three that come
+			case codes.OK:
+				want := test.wanted
+				if want == "" {
+					want = test.san
+				}
+				if leaf := certificates(t, response.GetCertChain()[0])[0]; len(leaf.URIs) != 1 || leaf.URIs[0].String() != want {
+					t.Errorf("the leaf is for %v, want %s", leaf.URIs, want)
+				}
+				entry := b.issued()[0]
+				if entry.Identity != own || entry.Names[0] != "URI:"+want || (want == till) != (entry.Rule == "node-proxy") {
+					t.Errorf("the ledger says %s got %v by %s", entry.Identity, entry.Names, entry.Rule)
+				}
+				for _, want := range []string{"spiffe_id=" + own, "names=URI:" + want, "pod=mesh/ztunnel-node-a"} {
+					if !strings.Contains(b.logs.String(), want) {
+						t.Errorf("the log lacks %q", want)
+					}
+				}
+			case codes.PermissionDenied:
+				caller := map[bool]string{true: defaultSAN, false: own}[test.token == "other"]
+				same := "metadata ImpersonatedIdentity: " + caller + " may not ask for the certificate of another identity; " +
+					"only a node proxy that is configured here may, for the pods on its own node"
+				if got.Message() != same {
+					t.Errorf("the caller is told %q, want %q", got.Message(), same)
+				}
+				if details := fmt.Sprint(got.Details()...); strings.Contains(details, "not_allowed") {
+					t.Errorf("the details are %s", details)
+				}
+				if !strings.Contains(b.logs.String(), test.cause) {
+					t.Errorf("the log lacks %q:\n%s", test.cause, b.logs.String())
+				}
+			}
+			if issued := len(b.issued()); (issued == 1) != (err == nil) {
+				t.Errorf("%d certificates were issued", issued)
+			}
+		})
+	}
+	t.Run("the view is behind", func(t *testing.T) {
+		b := proxyBed(t, &nodePods{err: errkind.New(errkind.Unavailable, "the view is not up to date; try again").After(time.Second)})
+		_, err := b.istio().CreateCertificate(b.bearer("proxy"), &istiov1.IstioCertificateRequest{
+			Csr: ztunnelCSR(t, till), Metadata: fields(t, map[string]any{"ImpersonatedIdentity": till}),
+		})
+		wantUnavailable(t, err)
+	})
+	t.Run("over our own API", func(t *testing.T) {
+		b := proxyBed(t, &nodePods{id: till})
+		ask := func(token, uri string) error {
+			_, err := b.chancery().IssueCertificate(b.bearer(token), &chanceryv1.IssueCertificateRequest{
+				Csr: newCSR(t, newKey(t), nil), Names: &chanceryv1.Names{Uris: []string{uri}},
+			})
+			return err
+		}
+		must(t, ask("proxy", till))
+		first := wantCode(t, ask("stray", till), codes.PermissionDenied)
+		if want := own + " may not hold URI:" + till + ": a node proxy may hold the identities of the pods on its own node"; first.Message() != want {
+			t.Errorf("the caller is told %q", first.Message())
+		}
+		wantCode(t, ask("proxy", defaultSAN), codes.PermissionDenied)
+		wantCode(t, ask("other", till), codes.PermissionDenied)
+	})
 }
 
 func csrFor(t *testing.T, uris ...string) string {

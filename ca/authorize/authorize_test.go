@@ -59,8 +59,8 @@ func TestSelf(t *testing.T) {
 			r := request()
 			test.change(&r)
 			rule, ok, err := authorize.Self()(t.Context(), r)
-			if err != nil || ok != test.ok || ok && rule != "self" {
-				t.Errorf("got %q, %t, %v", rule, ok, err)
+			if err != nil || ok != test.ok || ok && rule.Rule != "self" {
+				t.Errorf("got %v, %t, %v", rule, ok, err)
 			}
 		})
 	}
@@ -88,8 +88,8 @@ func TestServer(t *testing.T) {
 			r.Principal.Method, r.Profile, r.Names = identity.MethodServer, "chancery-server", hosts("ca2.example.org", "ca.example.org", "192.0.2.1")
 			test.change(&r)
 			got, ok, err := rule(t.Context(), r)
-			if err != nil || ok != test.ok || ok && got != "server" {
-				t.Errorf("got %q, %t, %v", got, ok, err)
+			if err != nil || ok != test.ok || ok && got.Rule != "server" {
+				t.Errorf("got %v, %t, %v", got, ok, err)
 			}
 		})
 	}
@@ -155,8 +155,8 @@ func TestGranted(t *testing.T) {
 			r.Profile, r.Names = "tls", hosts("www.example.org")
 			test.change(&r)
 			got, ok, err := rule(t.Context(), r)
-			if err != nil || ok != test.ok || ok && got != "web-names" {
-				t.Errorf("got %q, %t, %v", got, ok, err)
+			if err != nil || ok != test.ok || ok && got.Rule != "web-names" {
+				t.Errorf("got %v, %t, %v", got, ok, err)
 			}
 		})
 	}
@@ -239,9 +239,9 @@ func TestFirst(t *testing.T) {
 	broken := errkind.New(errkind.Unavailable, "the policy is away")
 	asked := ""
 	rule := func(name string, ok bool, err error) authorize.Rule {
-		return func(context.Context, authorize.Request) (string, bool, error) {
+		return func(context.Context, authorize.Request) (authorize.Verdict, bool, error) {
 			asked += name
-			return name, ok, err
+			return authorize.Verdict{Rule: name}, ok, err
 		}
 	}
 	for name, test := range map[string]struct {
@@ -261,8 +261,8 @@ func TestFirst(t *testing.T) {
 			asked = ""
 			r := request()
 			got, ok, err := authorize.First(test.rules...)(t.Context(), r)
-			if asked != test.asked || got != test.got || ok == test.err || (err != nil) != test.err || err != nil && errkind.Of(err) != test.kind {
-				t.Errorf("asked %q, got %q, %t, %v", asked, got, ok, err)
+			if asked != test.asked || got.Rule != test.got || ok == test.err || (err != nil) != test.err || err != nil && errkind.Of(err) != test.kind {
+				t.Errorf("asked %q, got %v, %t, %v", asked, got, ok, err)
 			}
 		})
 	}

@@ -62,13 +62,13 @@ func granted(grant Grant) (Rule, error) {
 		}
 		prefixes = append(prefixes, prefix.Masked())
 	}
-	return func(_ context.Context, request Request) (string, bool, error) {
+	return func(_ context.Context, request Request) (Verdict, bool, error) {
 		covered := request.Principal.Method != identity.MethodServer && request.Profile == grant.Profile && matches(request.Principal.ID) &&
 			coveredNames(patterns, prefixes, request.Names)
 		if !covered {
-			return "", false, nil
+			return Verdict{}, false, nil
 		}
-		return grant.Name, true, nil
+		return Verdict{Rule: grant.Name}, true, nil
 	}, nil
 }
 

@@ -21,6 +21,18 @@ type Wanted struct {
 	Lifetime time.Duration
 	// Jitter is the share of the lifetime, 0 to 1, of which a random part is taken away. What is outside counts as the nearest bound.
 	Jitter float64
+	// Cap is a maximum beside the profile's; zero means that there is none. CapReason says in Clamp.Reason who set it.
+	Cap       time.Duration
+	CapReason string
+}
+
+// Lifetime returns what an asked lifetime, or the default for none, is at most: the profile's maximum applies, jitter and the issuers' window do
+// not. It does not refuse what is below the minimum.
+func (p *Profile) Lifetime(asked time.Duration) time.Duration {
+	if asked <= 0 {
+		asked = p.config.DefaultLifetime
+	}
+	return min(asked, p.config.MaxLifetime)
 }
 
 // Window is the time that the issuers allow: none of them is valid outside of it.
@@ -52,8 +64,8 @@ type Validity struct {
 }
 
 // Validity returns the life of a certificate that is issued now: the wanted lifetime, at most the profile's maximum, reduced by the jitter
-// though never below the minimum, and inside the issuers' window. Errors are errkind.Invalid if too little was asked for, and
-// errkind.Unavailable if the window has no room. The random source spreads renewals and secures nothing.
+// though never below the minimum, and inside the issuers' window. Errors are errkind.Invalid if too little was asked for, errkind.Denied if the cap is
+// below the minimum, and errkind.Unavailable if the window has no room. The random source spreads renewals and secures nothing.
 func (p *Profile) Validity(now time.Time, wanted Wanted, window Window, random *rand.Rand) (Validity, error) {
 	switch {
 	case now.Before(window.NotBefore):
@@ -76,6 +88,13 @@ func (p *Profile) Validity(now time.Time, wanted Wanted, window Window, random *
 		lifetime = p.config.MaxLifetime
 		reason = fmt.Sprintf("the maximum of profile %s is %s", p.config.Name, lifetime)
 	}
+	if wanted.Cap > 0 && lifetime > wanted.Cap {
+		if wanted.Cap < p.config.MinLifetime {
+			return Validity{}, errkind.New(errkind.Denied, "%s allows at most %s, which is below the minimum of profile %s, %s; ask under another profile",
+				wanted.CapReason, wanted.Cap, p.config.Name, p.config.MinLifetime).Because(errkind.LifetimeRefused)
+		}
+		lifetime, reason = wanted.Cap, fmt.Sprintf("%s allows at most %s", wanted.CapReason, wanted.Cap)
+	}
 	lifetime = max(shorten(lifetime, wanted.Jitter, random), p.config.MinLifetime)
 	v.NotBefore, v.NotAfter = v.issued.Add(-Backdate), v.issued.Add(lifetime).Truncate(time.Second)
 	if v.NotBefore.Before(window.NotBefore) {
@@ -93,11 +112,15 @@ func (p *Profile) Validity(now time.Time, wanted Wanted, window Window, random *
 }
 
 // Signed returns the validity of the certificate that a backend made: a backend may end it earlier than was approved, as when its own
-// issuer ends, and renewal has to come earlier then. The error is errkind.Unavailable if that leaves less than the profile's minimum.
+// issuer ends, and renewal has to come earlier then; or later, where the operator allows it to. The error is errkind.Unavailable if that leaves less than the profile's minimum.
 func (p *Profile) Signed(v Validity, notBefore, notAfter time.Time) (Validity, error) {
 	v.NotBefore = notBefore
-	if !notAfter.Before(v.NotAfter) {
+	switch {
+	case notAfter.Equal(v.NotAfter):
 		return v, nil
+	case notAfter.After(v.NotAfter):
+		v.NotAfter = notAfter
+		return v.ended(v.Clamp.Reason), nil
 	}
 	v.NotAfter = notAfter
 	if v.NotAfter.Sub(v.issued) < p.config.MinLifetime {

@@ -6,28 +6,27 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-
 	"github.com/chancery-ca/chancery/ca/identity"
 	"github.com/chancery-ca/chancery/ca/ledger"
 	"github.com/chancery-ca/chancery/internal/config"
 	"github.com/chancery-ca/chancery/internal/telemetry"
 	"github.com/chancery-ca/chancery/tokenreview"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // doors are the authenticators of the two gRPC services, and the checks that say how they are.
 type doors struct {
 	chancery, istio identity.Authenticator
+	clusters        clusters
 	checks          []telemetry.Check
 	// tasks run for as long as the server does.
 	tasks []func(context.Context) error
 }
 
 // authenticators are the kinds of credentials, in the order in which they are asked. Each returns no entry if it is switched off.
-var authenticators = []func(*authentication) (*tokenreview.Entry, error){
+var authenticators = []func(*authentication) ([]tokenreview.Entry, error){
 	joinTokens,
+	idTokens,
 	serviceAccountTokens,
 }
 
@@ -35,9 +34,10 @@ var authenticators = []func(*authentication) (*tokenreview.Entry, error){
 type authentication struct {
 	cfg        *config.Config
 	door       string
-	audiences  []string
+	audiences  []string // that service-account tokens for this door have
 	tokens     ledger.Ledger
-	reviewer   tokenreview.Reviewer
+	clusters   clusters
+	issuers    []issuer
 	metrics    *tokenreview.Metrics
 	logger     *slog.Logger
 	addToReady func(telemetry.Check)
@@ -49,26 +49,32 @@ func newDoors(cfg *config.Config, tokens ledger.Ledger, registerer prometheus.Re
 	if err != nil {
 		return nil, err
 	}
-	reviewer, err := newReviewer(cfg)
+	keyMetrics, err := tokenreview.NewKeyMetrics(registerer)
 	if err != nil {
 		return nil, err
 	}
 	d := &doors{}
+	if d.clusters, err = newClusters(cfg, keyMetrics, logger); err != nil {
+		return nil, err
+	}
+	issuers, err := newIssuers(cfg, keyMetrics, logger)
+	if err != nil {
+		return nil, err
+	}
+	d.follow(issuers)
 	build := func(door string, audiences []string) (identity.Authenticator, error) {
 		with := &authentication{
-			cfg: cfg, door: door, audiences: audiences, tokens: tokens, reviewer: reviewer, metrics: metrics, logger: logger,
+			cfg: cfg, door: door, audiences: audiences, tokens: tokens, clusters: d.clusters, issuers: issuers, metrics: metrics, logger: logger,
 			addToReady: func(check telemetry.Check) { d.checks = append(d.checks, check) },
 			addTask:    func(task func(context.Context) error) { d.tasks = append(d.tasks, task) },
 		}
 		var entries []tokenreview.Entry
 		for _, build := range authenticators {
-			entry, err := build(with)
+			built, err := build(with)
 			if err != nil {
 				return nil, err
 			}
-			if entry != nil {
-				entries = append(entries, *entry)
-			}
+			entries = append(entries, built...)
 		}
 		return tokenreview.NewChain(entries...)
 	}
@@ -83,41 +89,115 @@ func newDoors(cfg *config.Config, tokens ledger.Ledger, registerer prometheus.Re
 	return d, nil
 }
 
-func joinTokens(with *authentication) (*tokenreview.Entry, error) {
+// follow has the issuers' keys and the views of the clusters kept up to date, and their state shown.
+func (d *doors) follow(issuers []issuer) {
+	add := func(name string, source interface {
+		Run(ctx context.Context) error
+		Health() (ok bool, since time.Time, reason string)
+	},
+	) {
+		d.tasks = append(d.tasks, source.Run)
+		d.checks = append(d.checks, telemetry.Check{Name: name, Severity: telemetry.Degraded, Run: func(context.Context) error {
+			if ok, since, reason := source.Health(); !ok {
+				return fmt.Errorf("since %s: %s", since.UTC().Format(time.RFC3339), reason)
+			}
+			return nil
+		}})
+	}
+	for _, c := range d.clusters {
+		if c.keys != nil {
+			add("kubernetes-"+c.settings.Name+"-keys", c.keys)
+		}
+		if c.view != nil {
+			add("kubernetes-"+c.settings.Name+"-view", c.view)
+		}
+	}
+	for _, i := range issuers {
+		add("oidc-"+i.settings.Name+"-keys", i.keys)
+	}
+}
+
+func joinTokens(with *authentication) ([]tokenreview.Entry, error) {
 	if !with.cfg.Authentication.JoinTokens.Enabled {
-		return nil, nil //nolint:nilnil // switched off
+		return nil, nil
 	}
 	join, err := tokenreview.NewJoin(with.tokens, with.cfg.TrustDomain, time.Now)
 	if err != nil {
 		return nil, err
 	}
-	return &tokenreview.Entry{Accepts: "a join token", Authenticator: join}, nil
+	return []tokenreview.Entry{{Accepts: "a join token", Authenticator: join}}, nil
 }
 
-func serviceAccountTokens(with *authentication) (*tokenreview.Entry, error) {
-	settings := with.cfg.Authentication.Kubernetes
-	if !settings.Enabled {
-		return nil, nil //nolint:nilnil // switched off
+// serviceAccountTokens sends each token to its cluster.
+func serviceAccountTokens(with *authentication) ([]tokenreview.Entry, error) {
+	var entries []tokenreview.ClusterEntry
+	for _, c := range with.clusters {
+		audiences := with.audiences
+		if len(c.settings.Audiences) > 0 {
+			audiences = c.settings.Audiences
+		}
+		authenticator, err := c.authenticator(with, audiences)
+		if err != nil {
+			return nil, fmt.Errorf("cluster %s: %w", c.settings.Name, err)
+		}
+		entries = append(entries, tokenreview.ClusterEntry{
+			Name: c.settings.Name, IDs: c.settings.ClusterIDs, Issuer: c.settings.Issuer, Authenticator: authenticator,
+		})
 	}
-	online, err := tokenreview.NewOnline(with.reviewer, tokenreview.Config{
-		Cluster:         settings.Cluster,
-		ClusterIDs:      settings.ClusterIDs,
-		TrustDomain:     with.cfg.TrustDomain,
-		Audiences:       with.audiences,
-		AcceptNodeBound: settings.NodeBoundTokens,
-		Timeout:         settings.Timeout,
-		MaxInFlight:     settings.MaxInFlight,
-		CacheSize:       settings.CacheSize,
-		CacheTTL:        settings.CacheTTL,
-		NegativeSize:    settings.NegativeCacheSize,
-		NegativeTTL:     settings.NegativeCacheTTL,
-	}, with.logger, with.metrics)
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	all, err := tokenreview.NewClusters(entries[0], entries[1:]...)
 	if err != nil {
 		return nil, err
 	}
-	with.addToReady(telemetry.Check{Name: "kubernetes-" + with.door, Severity: telemetry.Degraded, Run: reachable(online)})
-	with.addTask(func(ctx context.Context) error { return keepProbing(ctx, online) })
-	return &tokenreview.Entry{Accepts: "a Kubernetes service-account token for " + fmt.Sprint(with.audiences), Authenticator: online}, nil
+	return []tokenreview.Entry{{Accepts: "a Kubernetes service-account token for " + fmt.Sprint(with.audiences), Authenticator: all}}, nil
+}
+
+// authenticator returns what decides about the cluster's tokens at one door.
+func (c *cluster) authenticator(with *authentication, audiences []string) (identity.Authenticator, error) {
+	settings := with.cfg.Authentication.Kubernetes
+	var online *tokenreview.Online
+	if c.reviewer != nil {
+		var err error
+		online, err = tokenreview.NewOnline(c.reviewer, tokenreview.Config{
+			Cluster:         c.settings.Name,
+			ClusterIDs:      c.settings.ClusterIDs,
+			TrustDomain:     with.cfg.TrustDomain,
+			Identity:        c.identity,
+			Issuer:          c.settings.Issuer,
+			Audiences:       audiences,
+			AcceptNodeBound: settings.NodeBoundTokens,
+			Timeout:         settings.Timeout,
+			MaxInFlight:     settings.MaxInFlight,
+			CacheSize:       settings.CacheSize,
+			CacheTTL:        settings.CacheTTL,
+			NegativeSize:    settings.NegativeCacheSize,
+			NegativeTTL:     settings.NegativeCacheTTL,
+		}, with.logger, with.metrics)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if c.settings.Mode == modeReview {
+		with.addToReady(telemetry.Check{Name: "kubernetes-" + c.settings.Name + "-" + with.door, Severity: telemetry.Degraded, Run: reachable(online)})
+		with.addTask(func(ctx context.Context) error { return keepProbing(ctx, online) })
+		return online, nil
+	}
+	config := tokenreview.OfflineConfig{
+		Cluster:          c.settings.Name,
+		Identity:         c.identity,
+		Issuer:           c.settings.Issuer,
+		Audiences:        audiences,
+		Algorithms:       settings.Algorithms,
+		AcceptNodeBound:  settings.NodeBoundTokens,
+		EnforceWarnAfter: settings.EnforceWarnAfter,
+	}
+	if c.settings.Mode == modeOffline {
+		return tokenreview.NewOffline(config, c.keys, nil, nil, with.logger)
+	}
+	// the cluster is asked only about what its view cannot answer, so it is not probed either
+	return tokenreview.NewOffline(config, c.keys, c.view, online, with.logger)
 }
 
 // How often a cluster is asked without a caller's need: one that answers, and one that does not.
@@ -151,25 +231,4 @@ func reachable(online *tokenreview.Online) func(context.Context) error {
 		}
 		return nil
 	}
-}
-
-// newReviewer returns the client for token reviews, or nil without a cluster.
-func newReviewer(cfg *config.Config) (tokenreview.Reviewer, error) {
-	settings := cfg.Authentication.Kubernetes
-	if !settings.Enabled {
-		return nil, nil //nolint:nilnil // switched off
-	}
-	var access *rest.Config
-	var err error
-	if settings.Kubeconfig == "" {
-		access, err = rest.InClusterConfig()
-	} else {
-		access, err = clientcmd.BuildConfigFromFlags("", settings.Kubeconfig)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("authentication.kubernetes.kubeconfig: %w; name a kubeconfig file, or run in a cluster", err)
-	}
-	return tokenreview.NewReviewer(access, tokenreview.ReviewerConfig{
-		QPS: float32(settings.QPS), Burst: settings.Burst, Timeout: settings.Timeout,
-	})
 }

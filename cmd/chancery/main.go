@@ -78,7 +78,7 @@ Exit codes: 0 done; 1 refused or invalid; 2 usage or configuration; 3 unavailabl
 		return usageError{fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())}
 	})
 	root.AddCommand(initCommand(), serveCommand(), requestCommand(), tokenCommand(), certsCommand(), inspectCommand(), verifyCommand(), lintCommand(),
-		configCommand())
+		configCommand(), policyCommand())
 	return root
 }
 

@@ -2,7 +2,9 @@ package main
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/chancery-ca/chancery/ca"
@@ -36,7 +38,7 @@ var keyKinds = map[string]keypolicy.Kind{
 }
 
 // newPolicy builds everything that a reload replaces.
-func newPolicy(cfg *config.Config, now time.Time) (ca.Config, error) {
+func newPolicy(cfg *config.Config, now time.Time, all clusters) (ca.Config, error) {
 	backend, err := newBackend(cfg, now)
 	if err != nil {
 		return ca.Config{}, err
@@ -45,19 +47,54 @@ func newPolicy(cfg *config.Config, now time.Time) (ca.Config, error) {
 	if err != nil {
 		return ca.Config{}, err
 	}
-	rules := []authorize.Rule{authorize.Server(serverProfile, serverNames(cfg)), authorize.Self()}
-	for _, rule := range cfg.Rules {
-		granted, err := authorize.Granted(authorize.Grant{Name: rule.Name, Profile: rule.Profile, Identity: rule.Identity, DNS: rule.DNS, IPs: rule.IP})
-		if err != nil {
-			return ca.Config{}, err
-		}
-		rules = append(rules, granted)
+	proxies, err := all.nodeProxies()
+	if err != nil {
+		return ca.Config{}, err
+	}
+	rules, err := newRules(cfg, proxies...)
+	if err != nil {
+		return ca.Config{}, err
 	}
 	keys, err := newKeyPolicy(cfg)
 	if err != nil {
 		return ca.Config{}, err
 	}
-	return ca.Config{Signer: backend, Profiles: profiles, Rule: authorize.First(rules...), Requests: csr.Rules{Keys: keys, Wildcards: true}}, nil
+	return ca.Config{Signer: backend, Profiles: profiles, Rule: rules.Decide, Requests: csr.Rules{Keys: keys, Wildcards: true}}, nil
+}
+
+// newRules builds the rules that decide who may have what. Rules that are built in and need more than the configuration, such as that of node proxies,
+// come last.
+func newRules(cfg *config.Config, last ...authorize.Named) (*authorize.Policy, error) {
+	c := authorize.PolicyConfig{
+		TrustDomain: cfg.TrustDomain, ServerProfile: serverProfile, Server: authorize.Server(serverProfile, serverNames(cfg)),
+		First: []authorize.Named{{Name: "self", Rule: authorize.Self()}}, Last: last,
+	}
+	for _, rule := range cfg.Rules {
+		c.Rules = append(c.Rules, newEntry(rule))
+	}
+	rules, err := authorize.NewPolicy(c)
+	var wrong *authorize.RuleError
+	if errors.As(err, &wrong) {
+		path := fmt.Sprintf("rules[%d]", wrong.Index)
+		if cfg.Rules[wrong.Index].IsCondition() {
+			path += ".when" // the line where the expression begins
+		}
+		return nil, fmt.Errorf("%s: rules[%d], %w", cfg.Origin(path), wrong.Index, err)
+	}
+	return rules, err
+}
+
+func newEntry(rule config.Rule) authorize.Entry {
+	if !rule.IsCondition() {
+		return authorize.Entry{Grant: &authorize.Grant{Name: rule.Name, Profile: rule.Profile, Identity: rule.Identity, DNS: rule.DNS, IPs: rule.IP}}
+	}
+	effect := authorize.Allow
+	if rule.Denies() {
+		effect = authorize.Deny
+	}
+	return authorize.Entry{Condition: &authorize.Condition{
+		Name: rule.Name, Effect: effect, Profiles: rule.Profiles, When: rule.When, MaxLifetime: rule.MaxLifetime,
+	}}
 }
 
 func newProfiles(cfg *config.Config) (map[string]*profile.Profile, error) {
@@ -134,11 +171,16 @@ func serverNames(cfg *config.Config) identity.Names {
 
 // validatePolicy says what a start would say of everything that the configuration names.
 func validatePolicy(cfg *config.Config) error {
-	policy, err := newPolicy(cfg, time.Now())
+	silent := slog.New(slog.DiscardHandler)
+	all, err := newClusters(cfg, nil, silent)
 	if err != nil {
 		return err
 	}
-	if _, err := newReviewer(cfg); err != nil {
+	if _, err := newIssuers(cfg, nil, silent); err != nil {
+		return err
+	}
+	policy, err := newPolicy(cfg, time.Now(), all)
+	if err != nil {
 		return err
 	}
 	return ca.Validate(policy, time.Now())

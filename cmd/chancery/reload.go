@@ -40,7 +40,7 @@ func (p *process) reload(ctx context.Context) error {
 	if fixed := config.RestartNeeded(p.config.Load(), next); len(fixed) > 0 {
 		return fmt.Errorf("%s changed, which needs a restart; nothing was changed", strings.Join(fixed, ", "))
 	}
-	policy, err := newPolicy(next, time.Now())
+	policy, err := newPolicy(next, time.Now(), p.clusters)
 	if err != nil {
 		return err
 	}

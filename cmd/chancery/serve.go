@@ -67,6 +67,7 @@ type process struct {
 	config    atomic.Pointer[config.Config]
 	reloads   *prometheus.CounterVec
 	draining  chan struct{}
+	clusters  clusters                      // whose tokens are accepted
 	tasks     []func(context.Context) error // of the authenticators
 }
 
@@ -94,7 +95,7 @@ func serve(ctx context.Context, cfg *config.Config, path string, logs io.Writer)
 	if err != nil {
 		return usageError{err}
 	}
-	p.tasks = doors.tasks
+	p.tasks, p.clusters = doors.tasks, doors.clusters
 	if err := p.start(ctx, cfg, doors, registry); err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func paceCollector() {
 
 // start makes the authority, its own certificate and the gRPC services.
 func (p *process) start(ctx context.Context, cfg *config.Config, doors *doors, registry *prometheus.Registry) error {
-	policy, err := newPolicy(cfg, time.Now())
+	policy, err := newPolicy(cfg, time.Now(), p.clusters)
 	if err != nil {
 		return usageError{err}
 	}

@@ -61,6 +61,7 @@ func (v *checker) kubernetes() {
 	v.words(path+"cluster_ids", k.ClusterIDs, 0, 64)
 	v.identityPath(path+"spiffe_id", k.SPIFFEID)
 	v.algorithms(path+"algorithms", k.Algorithms)
+	v.duration(path+"max_staleness", k.MaxStaleness, 10*time.Second, time.Hour)
 	v.duration(path+"timeout", k.Timeout, 100*time.Millisecond, 30*time.Second)
 	v.number(path+"qps", k.QPS, 100_000)
 	v.number(path+"burst", k.Burst, 100_000)
@@ -113,6 +114,12 @@ func (v *checker) clusters() {
 		}
 		if c.SPIFFEID != "" {
 			v.identityPath(path+".spiffe_id", c.SPIFFEID)
+		}
+	}
+	for i, o := range v.config.Authentication.OIDC {
+		path := fmt.Sprintf("authentication.oidc[%d].issuer", i)
+		if _, cluster := issuers[o.Issuer]; cluster {
+			v.bad(path, "%q is the issuer of a cluster already, and a token is taken as one kind of credential only", o.Issuer)
 		}
 	}
 }

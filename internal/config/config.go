@@ -118,7 +118,7 @@ type OIDC struct {
 	Name       string   `yaml:"name"`
 	Issuer     string   `yaml:"issuer"`
 	Audiences  []string `yaml:"audiences"`
-	Identity   string   `yaml:"identity"` // CEL
+	Identity   string   `yaml:"identity" config:"text"` // CEL
 	JWKSURL    string   `yaml:"jwks_url" config:"optional"`
 	JWKSFile   string   `yaml:"jwks_file" config:"path,optional"`
 	CAFile     string   `yaml:"ca_file" config:"path,optional"`
@@ -137,6 +137,7 @@ type Kubernetes struct {
 	CAFile            string        `yaml:"ca_file" config:"path"`
 	Audiences         []string      `yaml:"audiences"`
 	ClusterIDs        []string      `yaml:"cluster_ids"`
+	MaxStaleness      time.Duration `yaml:"max_staleness"`
 	NodeBoundTokens   bool          `yaml:"node_bound_tokens"`
 	NodeProxies       []string      `yaml:"node_proxies"` // NAMESPACE/NAME of service accounts
 	SPIFFEID          string        `yaml:"spiffe_id"`    // a template of the path
@@ -192,14 +193,25 @@ type Profile struct {
 	MaxLifetime     time.Duration `yaml:"max_lifetime"`
 }
 
-// Rule grants names beyond the caller's own identity.
+// Rule says who may hold which names beyond its own identity. It is one of two: with Profile, Identity, DNS and IP it grants names; with When it is a
+// condition, and Effect, Profiles and MaxLifetime go with it. Keys of the other form are empty.
 type Rule struct {
-	Name     string         `yaml:"name"`
-	Profile  string         `yaml:"profile"`
-	Identity string         `yaml:"identity"` // a SPIFFE ID, or one that ends in /*
-	DNS      []string       `yaml:"dns" config:"optional"`
-	IP       []netip.Prefix `yaml:"ip" config:"optional"` // an address has the full length
+	Name        string         `yaml:"name"`
+	Profile     string         `yaml:"profile" config:"optional"`
+	Identity    string         `yaml:"identity" config:"optional"` // a SPIFFE ID, or one that ends in /*
+	DNS         []string       `yaml:"dns" config:"optional"`
+	IP          []netip.Prefix `yaml:"ip" config:"optional"`        // an address has the full length
+	Effect      string         `yaml:"effect" config:"optional"`    // allow or deny; empty is allow
+	Profiles    []string       `yaml:"profiles" config:"optional"`  // empty: every profile
+	When        string         `yaml:"when" config:"optional,text"` // CEL
+	MaxLifetime time.Duration  `yaml:"max_lifetime" config:"optional"`
 }
+
+// IsCondition tells which of the two forms the rule has.
+func (r Rule) IsCondition() bool { return r.When != "" }
+
+// Denies tells whether the rule is a condition that denies.
+func (r Rule) Denies() bool { return r.Effect == effectDeny }
 
 //go:embed default.yaml
 var defaultYAML []byte

@@ -81,7 +81,11 @@ func (d *decoder) value(path string, p pair, into reflect.Value, f field) {
 	case isScalar(t):
 		d.scalar(path, p.value, into, f)
 	case t.Kind() == reflect.Slice:
-		d.list(path, p.value, into)
+		if d.list(path, p.value, into); f.optional && into.Len() == 0 {
+			into.SetZero() // as if the key were absent
+		}
+	case t == reflect.TypeFor[JSON]():
+		d.json(path, p.value, into)
 	case t.Kind() == reflect.Map:
 		d.named(path, p.value, into)
 	default:
@@ -90,7 +94,11 @@ func (d *decoder) value(path string, p pair, into reflect.Value, f field) {
 }
 
 func (d *decoder) scalar(path string, node *yaml.Node, into reflect.Value, f field) {
-	v, err := parseScalar(node, into.Type())
+	parse := parseScalar
+	if f.text {
+		parse = parseLines
+	}
+	v, err := parse(node, into.Type())
 	if err != nil {
 		d.bad(node, path, "%s", err)
 		return

@@ -11,6 +11,7 @@ import (
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(sample))
 	f.Add(defaultYAML)
+	f.Add([]byte("rules: [{name: a, effect: deny, profiles: [serving], when: \"a\\n  b\"}, {name: b, max_lifetime: 1d, when: c}]"))
 	f.Add([]byte("rules: [{name: a, profile: serving, identity: spiffe://cluster.local/a/*, dns: ['*.b'], ip: [10.0.0.0/8, '::1']}]"))
 	f.Add([]byte("profiles: {x: {names: dns, usages: [server_auth], default_lifetime: 1d1h, min_lifetime: 1.5h, max_lifetime: 90d}}"))
 	f.Add([]byte("ledger: {sqlite: {path: \"\\u2028 \\uFEFF é\"}}\nlog: &a {level: info}\n---\n"))

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"fmt"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -58,47 +56,6 @@ func (v *checker) ordered(shorter string, a time.Duration, longer string, b time
 	if a > b && v.trusted(shorter, longer) {
 		v.bad(v.latest(longer, shorter), "%s (%s) is longer than %s (%s)", shorter, formatDuration(a), longer, formatDuration(b))
 	}
-}
-
-func (v *checker) rules() {
-	first := make(map[string]int)
-	for i, r := range v.config.Rules {
-		path := fmt.Sprintf("rules[%d]", i)
-		if v.trusted(path + ".name") {
-			v.name(path+".name", r.Name)
-			if j, twice := first[r.Name]; twice {
-				v.bad(path+".name", "%q is the name of rules[%d] already", r.Name, j)
-			}
-			first[r.Name] = i
-			if r.Name == "self" || r.Name == "server" {
-				v.bad(path+".name", "%q is the name of a rule that is built in; audit records must not confuse them", r.Name)
-			}
-		}
-		v.rule(path, r)
-	}
-}
-
-func (v *checker) rule(path string, r Rule) {
-	switch p, ok := v.config.Profiles[r.Profile]; {
-	case !ok:
-		v.bad(path+".profile", "there is no profile %q", r.Profile)
-	case p.Names == "spiffe":
-		v.bad(path+".profile", "profile %s is for SPIFFE IDs; a rule grants names under a profile with names: dns", r.Profile)
-	}
-	v.identity(path+".identity", r.Identity)
-	if len(r.DNS)+len(r.IP) == 0 && v.trusted(path) {
-		v.bad(path, "needs dns or ip; it grants nothing")
-	}
-	unique(v, path+".dns", r.DNS, func(at, pattern string) {
-		switch {
-		case isDNSPattern(pattern):
-		case strings.Contains(pattern, "*"):
-			v.bad(at, "%q: a wildcard is *. before a name, such as *.example.org", pattern)
-		default:
-			v.bad(at, "%q is not %s", pattern, dnsNameFormat)
-		}
-	})
-	unique(v, path+".ip", r.IP, func(string, netip.Prefix) {})
 }
 
 // identity checks a SPIFFE ID, or one that ends in /*, of our trust domain: a rule for anyone else would never match.

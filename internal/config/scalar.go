@@ -113,6 +113,16 @@ func parseString(node *yaml.Node) (string, error) {
 	return node.Value, nil
 }
 
+// parseLines reads a string that may have several lines.
+func parseLines(node *yaml.Node, _ reflect.Type) (reflect.Value, error) {
+	plain := *node
+	plain.Value = strings.NewReplacer("\n", " ", "\t", " ").Replace(node.Value)
+	if _, err := parseString(&plain); err != nil {
+		return reflect.Value{}, err
+	}
+	return reflect.ValueOf(node.Value), nil
+}
+
 // parseLevel knows the four names alone, not the offsets ("INFO+2") that slog reads.
 func parseLevel(text string) (slog.Level, error) {
 	for _, l := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {

@@ -7,12 +7,14 @@ import (
 )
 
 // field is one key of a section, read from the tags of a struct: `yaml:"key"` and, if need be, `config:"path"` for file names,
-// `config:"optional"` for a key that an entry of a list may lack, or both with a comma between.
+// `config:"optional"` for a key that an entry of a list may lack, `config:"text"` for text that may have several lines, or more than one of them with a
+// comma between.
 type field struct {
 	key      string
 	index    int
 	path     bool
 	optional bool
+	text     bool
 }
 
 // fields returns the keys of a section in their order. Unexported fields have no key.
@@ -25,7 +27,9 @@ func fields(t reflect.Type) []field {
 			continue
 		}
 		options := strings.Split(f.Tag.Get("config"), ",")
-		all = append(all, field{key: key, index: i, path: slices.Contains(options, "path"), optional: slices.Contains(options, "optional")})
+		all = append(all, field{
+			key: key, index: i, path: slices.Contains(options, "path"), optional: slices.Contains(options, "optional"), text: slices.Contains(options, "text"),
+		})
 	}
 	return all
 }

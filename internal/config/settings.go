@@ -29,6 +29,9 @@ func (c *Config) Settings() []Setting {
 	return all
 }
 
+// Origin returns where the setting at a dotted path was set, or else the nearest section above it: "default" or "file:line".
+func (c *Config) Origin(path string) string { return c.from(path).String() }
+
 // from returns where path was set: itself, or the nearest section above it.
 func (c *Config) from(path string) origin {
 	for ; path != ""; path = parent(path) {

@@ -56,6 +56,7 @@ func TestRenderDefaultIsDefaultsPlusOverrides(t *testing.T) {
 		"authentication.kubernetes.audiences": `["1", "null"]`, "authentication.kubernetes.kubeconfig": `"~"`, "istio.lifetime_jitter": "0.125",
 		"keys.algorithms": "[ed25519]", "profiles.serving.max_lifetime": "30d",
 		"rules[0].name": "a", "rules[0].profile": "serving", "rules[0].identity": `"spiffe://true/*"`, "rules[0].dns": `["*.a"]`, "rules[0].ip": "[10.0.0.0/8, 10.0.0.1]",
+		"rules[0].effect": `""`, "rules[0].profiles": "[]", "rules[0].when": `""`, "rules[0].max_lifetime": "0s",
 	})
 	delete(want, "rules")
 	if !reflect.DeepEqual(values(got), want) {

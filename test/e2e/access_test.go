@@ -7,58 +7,82 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/chancery-ca/chancery/test/kubetest"
 )
 
+// What a server's account may have to do.
+var (
+	mayReview = rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}}
+	mayFollow = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "serviceaccounts", "nodes"}, Verbs: []string{"get", "list", "watch"}}
+)
+
+// access is an account of a server in a cluster.
+type access struct {
+	kubeconfig string // path
+	user       string // as the cluster names it
+}
+
+// newAccess makes a service account that may do what the rules say, and nothing else.
+func newAccess(t *testing.T, c *kubetest.Cluster, rules ...rbacv1.PolicyRule) access {
+	t.Helper()
+	namespace, account := c.Namespace(t), "chancery"
+	c.ServiceAccount(t, namespace, account)
+	token := noted(c.Token(t, kubetest.TokenOptions{Namespace: namespace, ServiceAccount: account, Lifetime: 4 * time.Hour}))
+	if len(rules) > 0 {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-chancery"}, Rules: rules}
+		if _, err := c.Client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		binding := &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}},
+		}
+		if _, err := c.Client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return access{kubeconfig: writeAccess(t, c, token), user: "system:serviceaccount:" + namespace + ":" + account}
+}
+
+// client is a client with the access.
+func (a access) client(t *testing.T) *kubernetes.Clientset {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", a.kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
 // reviewerAccess returns a kubeconfig of a service account that may create token reviews and nothing else.
 func reviewerAccess(t *testing.T) string {
 	t.Helper()
-	c := kube(t)
-	namespace, account, token := serverAccount(t)
-	role := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: namespace + "-tokenreviews"},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}}},
-	}
-	if _, err := c.Client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	binding := &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}},
-	}
-	if _, err := c.Client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	return writeAccess(t, c.Config.Host, token)
+	return newAccess(t, kube(t), mayReview).kubeconfig
 }
 
 // powerlessAccess returns a kubeconfig of a service account that may do nothing.
 func powerlessAccess(t *testing.T) string {
 	t.Helper()
-	_, _, token := serverAccount(t)
-	return writeAccess(t, kube(t).Config.Host, token)
-}
-
-// serverAccount makes a service account for a server, and a token for the API server.
-func serverAccount(t *testing.T) (namespace, account, token string) {
-	t.Helper()
-	c := kube(t)
-	namespace, account = c.Namespace(t), "chancery"
-	c.ServiceAccount(t, namespace, account)
-	return namespace, account, noted(c.Token(t, kubetest.TokenOptions{Namespace: namespace, ServiceAccount: account}))
+	return newAccess(t, kube(t)).kubeconfig
 }
 
 // writeAccess writes a kubeconfig.
-func writeAccess(t *testing.T, address, token string) string {
+func writeAccess(t *testing.T, c *kubetest.Cluster, token string) string {
 	t.Helper()
-	dir, c := t.TempDir(), kube(t)
+	dir := t.TempDir()
 	tokenFile := filepath.Join(dir, "token")
 	if err := os.WriteFile(tokenFile, []byte(token), 0o600); err != nil {
 		t.Fatal(err)
@@ -66,7 +90,7 @@ func writeAccess(t *testing.T, address, token string) string {
 	path := filepath.Join(dir, "kubeconfig")
 	err := clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{"c": {
-			Server: address, CertificateAuthority: c.Config.CAFile, CertificateAuthorityData: c.Config.CAData,
+			Server: c.Config.Host, CertificateAuthority: c.Config.CAFile, CertificateAuthorityData: c.Config.CAData,
 		}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": {TokenFile: tokenFile}},
 		Contexts:       map[string]*clientcmdapi.Context{"c": {Cluster: "c", AuthInfo: "u"}},
@@ -95,7 +119,7 @@ func redirect(t *testing.T, kubeconfig, address string) string {
 
 // unknownAccess is a kubeconfig whose token nobody issued.
 func unknownAccess(t *testing.T) string {
-	return writeAccess(t, kube(t).Config.Host, "a-token-that-nobody-issued")
+	return writeAccess(t, kube(t), "a-token-that-nobody-issued")
 }
 
 // nowhereAccess is a kubeconfig of an address at which no one listens.
@@ -129,6 +153,11 @@ func strangerAccess(t *testing.T) string {
 // kubernetesSettings are the settings of a server that takes service-account tokens.
 func kubernetesSettings(kubeconfig string) settings {
 	return settings{"authentication.kubernetes.enabled": true, "authentication.kubernetes.kubeconfig": kubeconfig}
+}
+
+// livenessSettings are the settings of a server that verifies a cluster's tokens itself and follows what becomes of their pods.
+func livenessSettings(c *kubetest.Cluster, kubeconfig string) settings {
+	return kubernetesSettings(kubeconfig).with("authentication.kubernetes.mode", "offline+liveness").with("authentication.kubernetes.issuer", c.Issuer)
 }
 
 // with returns the settings with more.

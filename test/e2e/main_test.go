@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/chancery-ca/chancery/test/kubetest"
@@ -22,6 +23,8 @@ var shared struct {
 	binary  string // chancery
 	cluster *kubetest.Cluster
 	err     error
+
+	second func() (*kubetest.Cluster, error) // started by the first test that needs it
 }
 
 func TestMain(m *testing.M) {
@@ -33,9 +36,13 @@ func TestMain(m *testing.M) {
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("building chancery: %v\n%s", err, out)
 		}
-		shared.cluster = kubetest.Start(t)
+		shared.cluster = kubetest.Start(t, kubetest.AuditLog())
 	})
 	shared.err = t.err
+	shared.second = sync.OnceValues(func() (c *kubetest.Cluster, err error) {
+		t.run(func() { c = kubetest.Start(t, kubetest.AuditLog()) })
+		return c, t.err
+	})
 	m.Run()
 }
 
@@ -46,6 +53,17 @@ func kube(t testing.TB) *kubetest.Cluster {
 		t.Fatal(shared.err)
 	}
 	return shared.cluster
+}
+
+// secondKube returns another control plane with another issuer, which the tests that need two share.
+func secondKube(t testing.TB) *kubetest.Cluster {
+	t.Helper()
+	kube(t)
+	c, err := shared.second()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // mainTB is the testing.TB of TestMain, which has none. It has the methods that kubetest.Start needs.

@@ -183,7 +183,9 @@ func TestServerWithoutRights(t *testing.T) {
 }
 
 // failing is how the line of /readyz begins that tells of a door without its cluster.
-func failing(door string) string { return "[!] kubernetes-" + door + ": token reviews fail since " }
+func failing(door string) string {
+	return "[!] kubernetes-local-" + door + ": token reviews fail since "
+}
 
 // mustBeUnavailable makes a call that the server cannot decide: it says so in time, in a way that agents try again, and when. It returns the
 // sentence.

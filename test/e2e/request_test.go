@@ -17,8 +17,6 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/chancery-ca/chancery/test/kubetest"
 )
@@ -108,14 +106,7 @@ func TestRequest(t *testing.T) {
 
 // TestReviewersRights holds the test bed to what it claims: the server gets by with one right.
 func TestReviewersRights(t *testing.T) {
-	config, err := clientcmd.BuildConfigFromFlags("", reviewerAccess(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := newAccess(t, kube(t), mayReview).client(t)
 	for resource, want := range map[string]bool{
 		"authentication.k8s.io/tokenreviews": true, "authorization.k8s.io/subjectaccessreviews": false, "/pods": false, "/serviceaccounts": false,
 	} {

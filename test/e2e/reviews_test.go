@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -78,21 +77,5 @@ func TestReviewsAreFew(t *testing.T) {
 // reviewsAsked is how many token reviews the API server has been asked for.
 func reviewsAsked(t *testing.T) int {
 	t.Helper()
-	text, err := kube(t).Client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	total := 0.0
-	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "apiserver_request_total{") || !strings.Contains(line, `resource="tokenreviews"`) {
-			continue
-		}
-		fields := strings.Fields(line)
-		n, err := strconv.ParseFloat(fields[len(fields)-1], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		total += n
-	}
-	return int(total)
+	return kube(t).RequestTotal(t, "tokenreviews")
 }

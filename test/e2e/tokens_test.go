@@ -32,12 +32,12 @@ func forged(t *testing.T, w workload, audience string) string {
 
 func unboundToken(t *testing.T, w workload) string {
 	t.Helper()
-	return kube(t).Token(t, kubetest.TokenOptions{Namespace: w.pod.Namespace, ServiceAccount: w.account.Name, Audiences: []string{audience}})
+	return w.cluster.Token(t, kubetest.TokenOptions{Namespace: w.pod.Namespace, ServiceAccount: w.account.Name, Audiences: []string{audience}})
 }
 
 func nodeToken(t *testing.T, w workload) string {
 	t.Helper()
-	return kube(t).Token(t, kubetest.TokenOptions{
+	return w.cluster.Token(t, kubetest.TokenOptions{
 		Namespace: w.pod.Namespace, ServiceAccount: w.account.Name, Audiences: []string{audience}, BoundTo: kubetest.BoundToNode(w.node),
 	})
 }
@@ -45,7 +45,7 @@ func nodeToken(t *testing.T, w workload) string {
 // secretToken is a token of the old kind, which a controller writes into a Secret and which never ends.
 func secretToken(t *testing.T, w workload) string {
 	t.Helper()
-	secrets := kube(t).Client.CoreV1().Secrets(w.pod.Namespace)
+	secrets := w.cluster.Client.CoreV1().Secrets(w.pod.Namespace)
 	secret, err := secrets.Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "old", Annotations: map[string]string{corev1.ServiceAccountNameKey: w.account.Name}},
 		Type:       corev1.SecretTypeServiceAccountToken,

@@ -21,6 +21,7 @@ const (
 
 // workload is a running pod with what it belongs to, in a namespace of its own.
 type workload struct {
+	cluster *kubetest.Cluster
 	account *corev1.ServiceAccount
 	pod     *corev1.Pod
 	node    *corev1.Node
@@ -28,9 +29,15 @@ type workload struct {
 
 func newWorkload(t *testing.T) workload {
 	t.Helper()
-	c := kube(t)
+	return newWorkloadIn(t, kube(t))
+}
+
+// newWorkloadIn is newWorkload in another cluster than the one that the tests share.
+func newWorkloadIn(t *testing.T, c *kubetest.Cluster) workload {
+	t.Helper()
 	namespace := c.Namespace(t)
 	return workload{
+		cluster: c,
 		account: c.ServiceAccount(t, namespace, "cart"),
 		node:    c.Node(t, "node-"+namespace),
 		pod:     c.Pod(t, kubetest.PodOptions{Namespace: namespace, Name: "cart-0", ServiceAccount: "cart", Node: "node-" + namespace}),
@@ -45,7 +52,7 @@ func (w workload) id() string {
 // token is one that the kubelet would project into the pod.
 func (w workload) token(t *testing.T, audiences ...string) string {
 	t.Helper()
-	return noted(kube(t).PodToken(t, w.pod, audiences...))
+	return noted(w.cluster.PodToken(t, w.pod, audiences...))
 }
 
 // tokens returns a function that mints one good token after another, none of which anyone has seen before.
@@ -54,7 +61,7 @@ func (w workload) tokens(t *testing.T, audiences ...string) func() string {
 	claims := kubetest.ClaimsOf(t, w.token(t, audiences...))
 	return func() string {
 		claims.ID = rand.Text()
-		return noted(kube(t).SignToken(t, claims))
+		return noted(w.cluster.SignToken(t, claims))
 	}
 }
 

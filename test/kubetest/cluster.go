@@ -24,6 +24,7 @@ type Cluster struct {
 	Kubeconfig string               // path of the kubeconfig of a member of system:masters
 	Config     *rest.Config         // the same, and without a client-side rate limit; copy it before a change
 	Client     kubernetes.Interface // made from Config
+	Issuer     string               // of service account tokens
 	Binary     string               // path of the program; a link to it called kubectl is kubectl
 
 	args    []string
@@ -35,7 +36,9 @@ type Option func(*options)
 
 type options struct {
 	up             []string // flags of kubetest up
+	issuer         string   // empty: the API server's URL
 	apiServerFlags []string
+	audit          bool
 }
 
 // APIServerFlags adds command-line flags of kube-apiserver.
@@ -50,12 +53,20 @@ func EmulatedVersion(version string) Option {
 
 // Issuer sets the issuer of service account tokens, which is the API server's URL otherwise.
 func Issuer(url string) Option {
-	return func(o *options) { o.up = append(o.up, "--issuer="+url) }
+	return func(o *options) {
+		o.up = append(o.up, "--issuer="+url)
+		o.issuer = url
+	}
 }
 
 // Controllers replaces the list of controllers that kube-controller-manager runs.
 func Controllers(names ...string) Option {
 	return func(o *options) { o.up = append(o.up, "--controllers="+strings.Join(names, ",")) }
+}
+
+// AuditLog has the API server write down what service accounts ask it, for Requests.
+func AuditLog() Option {
+	return func(o *options) { o.audit = true }
 }
 
 // WithoutControllers runs no kube-controller-manager.
@@ -83,6 +94,13 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 	}
 	c.args = append([]string{"up", "--dir=" + dir}, o.up...)
 	c.args = append(append(c.args, "--"), o.apiServerFlags...)
+	if o.audit {
+		flags, err := c.auditFlags()
+		if err != nil {
+			t.Fatalf("preparing the audit log: %v", err)
+		}
+		c.args = append(c.args, flags...)
+	}
 	t.Cleanup(func() {
 		c.Stop(t)
 		if t.Failed() {
@@ -99,6 +117,9 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 	c.Client, err = kubernetes.NewForConfig(c.Config)
 	if err != nil {
 		t.Fatalf("making a client: %v", err)
+	}
+	if c.Issuer = o.issuer; c.Issuer == "" {
+		c.Issuer = c.Config.Host
 	}
 	return c
 }

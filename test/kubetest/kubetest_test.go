@@ -19,23 +19,6 @@ import (
 
 const audience = "chancery"
 
-func review(t *testing.T, c *Cluster, token string) authenticationv1.TokenReviewStatus {
-	t.Helper()
-	answer, err := c.Client.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{
-		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{audience}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("reviewing a token: %v", err)
-	}
-	return answer.Status
-}
-
-func accepted(t *testing.T, c *Cluster, token string) bool {
-	t.Helper()
-	status := review(t, c, token)
-	return status.Authenticated && slices.Contains(status.Audiences, audience)
-}
-
 func TestCluster(t *testing.T) {
 	c := Start(t)
 	ns := c.Namespace(t)
@@ -55,7 +38,7 @@ func TestCluster(t *testing.T) {
 	})
 
 	t.Run("a token review tells who, where and for whom", func(t *testing.T) {
-		status := review(t, c, token)
+		status := c.Review(t, token, audience)
 		if !status.Authenticated || !slices.Equal(status.Audiences, []string{audience}) {
 			t.Fatalf("%+v", status)
 		}
@@ -78,10 +61,10 @@ func TestCluster(t *testing.T) {
 	t.Run("a token signed here is as good as the API server's, and no better", func(t *testing.T) {
 		good := ClaimsOf(t, token)
 		good.ID = "11111111-2222-4333-8444-555555555555"
-		if !accepted(t, c, c.SignToken(t, good)) {
+		if !c.Accepts(t, c.SignToken(t, good), audience) {
 			t.Fatal("the valid one is refused")
 		}
-		if !accepted(t, c, SignToken(t, c.ServiceAccountKey(t), "", good)) {
+		if !c.Accepts(t, SignToken(t, c.ServiceAccountKey(t), "", good), audience) {
 			t.Error("the valid one without a key ID is refused")
 		}
 		for name, change := range map[string]func(*Claims){
@@ -92,7 +75,7 @@ func TestCluster(t *testing.T) {
 		} {
 			bad := good
 			change(&bad)
-			if accepted(t, c, c.SignToken(t, bad)) {
+			if c.Accepts(t, c.SignToken(t, bad), audience) {
 				t.Errorf("the %s one is accepted", name)
 			}
 		}
@@ -121,7 +104,7 @@ func TestCluster(t *testing.T) {
 		if kept.UID != pod.UID {
 			t.Errorf("pod UID %s, was %s", kept.UID, pod.UID)
 		}
-		if !accepted(t, c, token) {
+		if !c.Accepts(t, token, audience) {
 			t.Error("a token from before is refused")
 		}
 	})
@@ -152,7 +135,7 @@ func TestCluster(t *testing.T) {
 		claims := ClaimsOf(t, token)
 		err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
 			claims.ID = rand.Text()
-			return !accepted(t, c, c.SignToken(t, claims)), nil
+			return !c.Accepts(t, c.SignToken(t, claims), audience), nil
 		})
 		if err != nil {
 			t.Error("they are still accepted")

@@ -112,3 +112,19 @@ func (c *Cluster) DeletePod(t testing.TB, pod *corev1.Pod) {
 		t.Fatalf("deleting a pod: %v", err)
 	}
 }
+
+// SetPhase writes the phase of a pod, as its kubelet does: that it has ended, for example.
+func (c *Cluster) SetPhase(t testing.TB, pod *corev1.Pod, phase corev1.PodPhase) *corev1.Pod {
+	t.Helper()
+	pods := c.Client.CoreV1().Pods(pod.Namespace)
+	current, err := pods.Get(t.Context(), pod.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatalf("reading a pod: %v", err)
+	}
+	current.Status.Phase = phase
+	current, err = pods.UpdateStatus(t.Context(), current, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatalf("writing a pod's phase: %v", err)
+	}
+	return current
+}

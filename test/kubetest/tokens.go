@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,11 @@ func BoundToPod(pod *corev1.Pod) *authenticationv1.BoundObjectReference {
 // BoundToNode is the reference that binds a token to node.
 func BoundToNode(node *corev1.Node) *authenticationv1.BoundObjectReference {
 	return &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
+}
+
+// BoundToSecret is the reference that binds a token to secret.
+func BoundToSecret(secret *corev1.Secret) *authenticationv1.BoundObjectReference {
+	return &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Secret", Name: secret.Name, UID: secret.UID}
 }
 
 // Token has the API server issue a service account token, as the kubelet does for a pod.
@@ -67,6 +73,25 @@ func (c *Cluster) PodToken(t testing.TB, pod *corev1.Pod, audiences ...string) s
 		Audiences:      audiences,
 		BoundTo:        BoundToPod(pod),
 	})
+}
+
+// Review asks the API server what it makes of a token for an audience.
+func (c *Cluster) Review(t testing.TB, token, audience string) authenticationv1.TokenReviewStatus {
+	t.Helper()
+	answer, err := c.Client.AuthenticationV1().TokenReviews().Create(t.Context(), &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{audience}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("reviewing a token: %v", err)
+	}
+	return answer.Status
+}
+
+// Accepts tells whether the API server takes a token for an audience. It remembers a token that it took for 10 s.
+func (c *Cluster) Accepts(t testing.TB, token, audience string) bool {
+	t.Helper()
+	status := c.Review(t, token, audience)
+	return status.Authenticated && slices.Contains(status.Audiences, audience)
 }
 
 // ServiceAccountKey returns the key with which the control plane signs service account tokens.
