@@ -102,12 +102,13 @@ func newBed(t *testing.T, change ...func(*setup)) *bed {
 
 	s := &setup{door: Door{Chancery: true, Istio: true}, config: Config{
 		Authority: b.authority, Chancery: b, Istio: b, IstioJitter: 0.05, Certificate: b.serving.Certificate, RequestTimeout: 10 * time.Second,
-		InFlight: 16, Watchers: 16, Track: telemetry.NewInFlight(time.Now).Begin, Logger: logger, Registerer: b.registry, Now: time.Now,
+		Limits: Limits{InFlight: 16, Authenticating: 16, Callers: 100, Watchers: 16}, Track: telemetry.NewInFlight(time.Now).Begin, Logger: logger, Registerer: b.registry, Now: time.Now,
 	}}
 	for _, c := range change {
 		c(s)
 	}
-	b.server = New(s.config)
+	b.server, err = New(s.config)
+	must(t, err)
 	b.grpc = b.server.GRPC(s.door)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

@@ -67,9 +67,12 @@ func (s *Server) issueCertificate(ctx context.Context, request *chanceryv1.Issue
 	return response, nil
 }
 
-func (s *Server) getTrustBundle(context.Context, *chanceryv1.GetTrustBundleRequest) (*chanceryv1.GetTrustBundleResponse, error) {
-	current, _ := s.config.Authority.Bundle()
-	return &chanceryv1.GetTrustBundleResponse{Bundle: bundleOf(current)}, nil
+func (s *Server) getTrustBundle(ctx context.Context, _ *chanceryv1.GetTrustBundleRequest) (response *chanceryv1.GetTrustBundleResponse, err error) {
+	err = inPlace(ctx, s.admit.reading, func() {
+		current, _ := s.config.Authority.Bundle()
+		response = &chanceryv1.GetTrustBundleResponse{Bundle: bundleOf(current)}
+	})
+	return response, err
 }
 
 // watchTrustBundle sends the bundle at once and whenever its sequence grows, until the caller or the server stops.

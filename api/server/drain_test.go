@@ -66,7 +66,7 @@ func TestStopWaitsForHandlers(t *testing.T) {
 	}()
 	await(t, arrived, "the call at the signer")
 	b.grpc.Stop()
-	if n := len(b.server.gate.slots); n != 0 {
+	if n := b.server.admit.limiter.State().InFlight; n != 0 {
 		t.Errorf("%d calls are still at work after the stop", n)
 	}
 	if err := await(t, failed, "the answer"); err == nil {

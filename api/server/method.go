@@ -6,15 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/chancery-ca/chancery/ca/errkind"
 )
-
-// gate is what every unary method of ours passes: a place among the calls in flight.
-type gate struct {
-	slots chan struct{}
-	track func() (done func())
-}
 
 // admissionWait is how long a call waits for a place before it is told to come back.
 const admissionWait = time.Second
@@ -41,7 +33,8 @@ func unary[Request any, Pointer message[Request], Response proto.Message](s *Ser
 				if err := receive(stream, request); err != nil {
 					return err
 				}
-				response, err := admit(stream.Context(), s.gate, func(ctx context.Context) (Response, error) { return call(ctx, request) })
+				defer s.config.Track()()
+				response, err := call(stream.Context(), request)
 				if err != nil {
 					return statusOf(err)
 				}
@@ -49,24 +42,4 @@ func unary[Request any, Pointer message[Request], Response proto.Message](s *Ser
 			})
 		},
 	}
-}
-
-// admit runs a call in a slot.
-func admit[Response any](ctx context.Context, g *gate, call func(context.Context) (Response, error)) (response Response, err error) {
-	select {
-	case g.slots <- struct{}{}:
-	default:
-		wait := time.NewTimer(admissionWait)
-		defer wait.Stop()
-		select {
-		case g.slots <- struct{}{}:
-		case <-ctx.Done():
-			return response, ctx.Err()
-		case <-wait.C:
-			return response, errkind.New(errkind.Exhausted, "the server has %d calls in flight, its limit; try again", cap(g.slots)).After(2 * time.Second)
-		}
-	}
-	defer func() { <-g.slots }()
-	defer g.track()()
-	return call(ctx)
 }

@@ -22,6 +22,7 @@ import (
 
 	chanceryv1 "github.com/chancery-ca/chancery/api/chancery/v1"
 	istiov1 "github.com/chancery-ca/chancery/api/istio/v1"
+	"github.com/chancery-ca/chancery/ca/errkind"
 	"github.com/chancery-ca/chancery/ca/identity"
 )
 
@@ -180,21 +181,29 @@ func findMethod(t *testing.T, files [][]byte, symbol string) *descriptorpb.Metho
 	return nil
 }
 
-// TestInFlightLimit fills the one place there is: the next caller is told to come back, health is still told, and the place is used again.
+// TestInFlightLimit fills the one place there is and the queue's: the next caller is told to come back, health is still told, and the place is used again.
 func TestInFlightLimit(t *testing.T) {
-	b := newBed(t, func(s *setup) { s.config.InFlight = 1 })
+	b := newBed(t, func(s *setup) { s.config.Limits.InFlight, s.config.Limits.Queue = 1, 1 })
 	arrived := b.signer.close()
-	first := make(chan error, 1)
-	go func() {
+	first, second := make(chan error, 1), make(chan error, 1)
+	call := func(done chan error) {
 		_, err := b.issue()
-		first <- err
-	}()
+		done <- err
+	}
+	go call(first)
 	await(t, arrived, "the first call at the signer")
+	go call(second)
+	for b.server.admit.limiter.State().Queued == 0 {
+		time.Sleep(time.Millisecond)
+	}
 
 	_, err := b.issue()
 	got := wantCode(t, err, codes.ResourceExhausted)
-	if wait := retryDelay(got); wait != 2*time.Second {
+	if wait := retryDelay(got); wait < 250*time.Millisecond || wait > time.Minute {
 		t.Errorf("RetryInfo says %s", wait)
+	}
+	if reason := reasonIn(got); reason != string(errkind.Overloaded) {
+		t.Errorf("ErrorInfo says %q", reason)
 	}
 	b.server.SetServing(true)
 	health, err := healthpb.NewHealthClient(b.conn).Check(within(t), &healthpb.HealthCheckRequest{})
@@ -204,11 +213,6 @@ func TestInFlightLimit(t *testing.T) {
 	}
 
 	// whoever waits gets the place that becomes free
-	second := make(chan error, 1)
-	go func() {
-		_, err := b.issue()
-		second <- err
-	}()
 	b.signer.open()
 	must(t, await(t, first, "the first call"))
 	must(t, await(t, second, "the second call"))
@@ -270,7 +274,7 @@ func TestPanic(t *testing.T) {
 		"of the runtime":                   {func() { beyond(nil) }, "index out of range"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, func(s *setup) { s.config.InFlight = 1 })
+			b := newBed(t, func(s *setup) { s.config.Limits.InFlight, s.config.Limits.Authenticating = 1, 1 })
 			working := b.auth
 			b.authenticate(func(context.Context, identity.Credential) (*identity.Principal, bool, error) {
 				test.with()

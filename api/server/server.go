@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -52,10 +51,8 @@ type Config struct {
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// RequestTimeout bounds one call, from its headers to its end.
 	RequestTimeout time.Duration
-	// InFlight bounds the calls at work at once, over all doors.
-	InFlight int
-	// Watchers bounds the streams that watch the trust bundle.
-	Watchers int
+	// Limits bounds what is carried at once, over all doors.
+	Limits Limits
 	// Track is called when a call begins, and what it returns when it ends; for liveness.
 	Track      func() (done func())
 	Logger     *slog.Logger
@@ -67,7 +64,8 @@ type Config struct {
 type Server struct {
 	config Config
 	calls  *calls
-	gate   *gate
+	admit  *admit
+	shake  *handshakes
 	health *health.Server
 	watch  chan struct{} // a slot for each watcher
 	stop   chan struct{}
@@ -75,18 +73,31 @@ type Server struct {
 }
 
 // New returns a Server. Its health is NOT_SERVING until SetServing says otherwise.
-func New(config Config) *Server {
+func New(config Config) (*Server, error) {
+	admit, err := newAdmit(config.Limits, config.Registerer, config.Now)
+	if err != nil {
+		return nil, err
+	}
 	stop := make(chan struct{})
 	s := &Server{
 		config: config,
 		calls:  newCalls(config, stop),
-		gate:   &gate{slots: make(chan struct{}, config.InFlight), track: config.Track},
+		admit:  admit,
+		shake: newHandshakes(&tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			NextProtos:     []string{"h2"},
+			GetCertificate: config.Certificate,
+			// possession of the key is proven by the handshake; whose certificate it is, and whether it counts, tokenreview finds out
+			ClientAuth: tls.RequestClientCert,
+			// a resumed session would bring back a client certificate that was looked at long ago
+			SessionTicketsDisabled: true,
+		}, config.Limits.Handshakes),
 		health: health.NewServer(),
-		watch:  make(chan struct{}, config.Watchers),
+		watch:  make(chan struct{}, config.Limits.Watchers),
 		stop:   stop,
 	}
 	s.SetServing(false)
-	return s
+	return s, nil
 }
 
 // Door says which services a listener offers.
@@ -97,11 +108,7 @@ type Door struct {
 // GRPC returns a grpc.Server with the services of a door, and with health and reflection.
 func (s *Server) GRPC(door Door) *grpc.Server {
 	server := grpc.NewServer(append(s.calls.options(),
-		grpc.Creds(credentials.NewTLS(&tls.Config{
-			MinVersion:     tls.VersionTLS12,
-			NextProtos:     []string{"h2"},
-			GetCertificate: s.config.Certificate,
-		})),
+		grpc.Creds(s.shake),
 		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxHeaderListSize(maxHeaderList),
 		grpc.MaxConcurrentStreams(maxStreams),
@@ -144,11 +151,11 @@ func (s *Server) Drain() {
 	s.once.Do(func() { close(s.stop) })
 }
 
-// issue authenticates the caller, lets the door complete the order and has it issued. What is wrong with a message is said only to a caller who
-// is known.
-func (s *Server) issue(ctx context.Context, authenticator identity.Authenticator, order ca.Order, complete func(*ca.Order) error) (*ca.Issuance, error) {
+// issue authenticates the caller, lets the door complete the order and has it issued in its turn. What is wrong with a message is said only to a
+// caller who is known.
+func (s *Server) issue(ctx context.Context, authenticator identity.Authenticator, order ca.Order, complete func(*ca.Order) error) (issuance *ca.Issuance, err error) {
 	began := s.config.Now()
-	principal, err := authenticate(ctx, authenticator)
+	principal, err := s.authenticate(ctx, authenticator)
 	order.Principal = principal
 	if remote := remoteOf(ctx); remote.IsValid() {
 		order.Remote = remote.String()
@@ -156,24 +163,32 @@ func (s *Server) issue(ctx context.Context, authenticator identity.Authenticator
 	if err == nil {
 		err = complete(&order)
 	}
+	var done func(*ca.Issuance)
+	if err == nil {
+		done, err = s.admit.turn(ctx, order)
+	}
 	if err != nil {
 		s.config.Authority.Refused(ctx, order, err, began)
 		return nil, err
 	}
+	defer func() { done(issuance) }()
 	return s.config.Authority.Issue(ctx, order)
 }
 
-func authenticate(ctx context.Context, authenticator identity.Authenticator) (*identity.Principal, error) {
+func (s *Server) authenticate(ctx context.Context, authenticator identity.Authenticator) (principal *identity.Principal, err error) {
 	credential, err := credentialOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	principal, handled, err := authenticator.Authenticate(ctx, credential)
-	if err != nil {
-		return nil, err
+	var handled bool
+	if full := inPlace(ctx, s.admit.authenticating, func() { principal, handled, err = authenticator.Authenticate(ctx, credential) }); full != nil {
+		return nil, full
 	}
-	if !handled || principal == nil {
-		return nil, errkind.New(errkind.Unauthenticated, "no credential of a kind that this server accepts")
+	switch {
+	case err != nil:
+		return nil, err
+	case !handled || principal == nil:
+		return nil, errkind.New(errkind.Unauthenticated, "no credential of a kind that this server accepts").Because(errkind.UnknownCredential)
 	}
 	return principal, nil
 }

@@ -4,6 +4,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/chancery-ca/chancery/ca/errkind"
@@ -16,13 +17,18 @@ func statusOf(err error) error {
 		return nil
 	}
 	out := status.New(codeOf(errkind.Of(err)), errkind.Message(err))
+	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: string(errkind.ReasonOf(err)), Domain: errorDomain}}
 	if wait := errkind.RetryAfter(err); wait > 0 {
-		if detailed, detailErr := out.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(wait)}); detailErr == nil {
-			out = detailed
-		}
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(wait)})
+	}
+	if detailed, detailErr := out.WithDetails(details...); detailErr == nil {
+		out = detailed
 	}
 	return out.Err()
 }
+
+// errorDomain says whose reasons those of errors are (google.rpc.ErrorInfo).
+const errorDomain = "chancery.dev"
 
 func codeOf(kind errkind.Kind) codes.Code {
 	switch kind {

@@ -76,8 +76,8 @@ func TestUnclassifiedErrors(t *testing.T) {
 			if strings.Contains(got.Message(), "secret") || got.Message() == "" {
 				t.Errorf("the caller is told %q", got.Message())
 			}
-			if len(got.Details()) != 0 {
-				t.Errorf("details nobody asked for: %v", got.Details())
+			if len(got.Details()) != 1 || reasonIn(got) != string(errkind.ReasonOf(test.err)) {
+				t.Errorf("its details are %v", got.Details())
 			}
 		})
 	}
@@ -94,4 +94,14 @@ func retryDelay(s *status.Status) time.Duration {
 		}
 	}
 	return 0
+}
+
+// reasonIn returns what a status's ErrorInfo says, or nothing.
+func reasonIn(s *status.Status) string {
+	for _, detail := range s.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == errorDomain {
+			return info.GetReason()
+		}
+	}
+	return ""
 }

@@ -96,10 +96,12 @@ func TestPings(t *testing.T) {
 			policy(t, backend(t, b.hierarchy, now, b.hierarchy.Root)))
 		must(t, err)
 		serving := newServing(t, b, subject, logger)
-		s := New(Config{
-			Authority: b.authority, Chancery: b, Certificate: serving.Certificate, RequestTimeout: time.Minute, InFlight: 1, Watchers: 1,
-			Track: telemetry.NewInFlight(time.Now).Begin, Logger: logger, Registerer: registry, Now: time.Now,
+		s, err := New(Config{
+			Authority: b.authority, Chancery: b, Certificate: serving.Certificate, RequestTimeout: time.Minute,
+			Limits: Limits{InFlight: 1, Authenticating: 1, Callers: 10, Watchers: 1},
+			Track:  telemetry.NewInFlight(time.Now).Begin, Logger: logger, Registerer: registry, Now: time.Now,
 		})
+		must(t, err)
 		listener := bufconn.Listen(1 << 20)
 		server := s.GRPC(Door{Chancery: true})
 		ended := make(chan error, 1)

@@ -71,7 +71,7 @@ func TestWatchTrustBundle(t *testing.T) {
 }
 
 func TestWatchersAreLimited(t *testing.T) {
-	b := newBed(t, func(s *setup) { s.config.Watchers = 2 })
+	b := newBed(t, func(s *setup) { s.config.Limits.Watchers = 2 })
 	first, second := b.watch(), b.watch()
 	next(t, first)
 	next(t, second)
@@ -90,7 +90,7 @@ func TestWatchersAreLimited(t *testing.T) {
 
 // TestWatcherWithoutAMessage: who opens the stream and says nothing takes a place like any other.
 func TestWatcherWithoutAMessage(t *testing.T) {
-	b := newBed(t, func(s *setup) { s.config.Watchers = 1 })
+	b := newBed(t, func(s *setup) { s.config.Limits.Watchers = 1 })
 	description := &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}
 	silent, err := b.conn.NewStream(within(t), description, chanceryv1.CertificateAuthority_WatchTrustBundle_FullMethodName)
 	must(t, err)

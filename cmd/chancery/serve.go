@@ -147,12 +147,17 @@ func (p *process) start(ctx context.Context, cfg *config.Config, doors *doors, r
 	for _, result := range []string{"ok", "failed"} {
 		p.reloads.WithLabelValues(result)
 	}
-	p.server = server.New(server.Config{
+	limits := server.Limits{
+		InFlight: cfg.Limits.InFlight, Adaptive: cfg.Limits.Adaptive, Queue: cfg.Limits.Queue, Authenticating: cfg.Limits.Authenticating,
+		IdentityRate: cfg.Limits.IdentityRate, IdentityBurst: cfg.Limits.IdentityBurst, NodeRate: cfg.Limits.NodeRate, NodeBurst: cfg.Limits.NodeBurst,
+		Callers: cfg.Limits.Callers, Handshakes: cfg.Limits.Handshakes, Watchers: cfg.Limits.Watchers,
+	}
+	p.server, err = server.New(server.Config{
 		Authority: p.authority, Chancery: doors.chancery, Istio: doors.istio, IstioJitter: cfg.Istio.LifetimeJitter, Certificate: p.serving.Certificate,
-		RequestTimeout: cfg.Server.RequestTimeout, InFlight: cfg.Limits.InFlight, Watchers: cfg.Limits.Watchers, Track: p.inFlight.Begin,
+		RequestTimeout: cfg.Server.RequestTimeout, Limits: limits, Track: p.inFlight.Begin,
 		Logger: p.logger, Registerer: registry, Now: time.Now,
 	})
-	return nil
+	return err
 }
 
 // startError marks what the authority refuses at its start as the configuration's fault, unless the same start can succeed later.

@@ -48,6 +48,13 @@ func (v *checker) number(path string, n, most int) {
 	}
 }
 
+// within checks a number that may be 0.
+func (v *checker) within(path string, n, most float64) {
+	if n < 0 || n > most {
+		v.bad(path, "%v is not from 0 to %v", n, int(most))
+	}
+}
+
 func (v *checker) duration(path string, d, least, most time.Duration) {
 	if d < least || d > most {
 		v.bad(path, "%s is not from %s to %s", formatDuration(d), formatDuration(least), formatDuration(most))

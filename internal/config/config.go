@@ -58,9 +58,18 @@ type Server struct {
 
 // Limits bounds what the server carries at once.
 type Limits struct {
-	InFlight    int `yaml:"in_flight"`
-	Watchers    int `yaml:"watchers"`
-	Connections int `yaml:"connections"`
+	InFlight       int     `yaml:"in_flight"`
+	Adaptive       bool    `yaml:"adaptive"`
+	Queue          int     `yaml:"queue"`
+	Authenticating int     `yaml:"authenticating"`
+	IdentityRate   float64 `yaml:"identity_rate"` // a second; 0: no limit
+	IdentityBurst  int     `yaml:"identity_burst"`
+	NodeRate       float64 `yaml:"node_rate"` // a second; 0: no limit
+	NodeBurst      int     `yaml:"node_burst"`
+	Callers        int     `yaml:"callers"`
+	Handshakes     int     `yaml:"handshakes"` // 0: two for each processor
+	Watchers       int     `yaml:"watchers"`
+	Connections    int     `yaml:"connections"`
 }
 
 // Log describes the server's log.

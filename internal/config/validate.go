@@ -106,6 +106,14 @@ func (v *checker) server() {
 func (v *checker) limits() {
 	l := v.config.Limits
 	v.number("limits.in_flight", l.InFlight, 100_000)
+	v.within("limits.queue", float64(l.Queue), 1_000_000)
+	v.number("limits.authenticating", l.Authenticating, 100_000)
+	v.within("limits.identity_rate", l.IdentityRate, 100_000)
+	v.number("limits.identity_burst", l.IdentityBurst, 100_000)
+	v.within("limits.node_rate", l.NodeRate, 100_000)
+	v.number("limits.node_burst", l.NodeBurst, 100_000)
+	v.number("limits.callers", l.Callers, 10_000_000)
+	v.within("limits.handshakes", float64(l.Handshakes), 100_000)
 	v.number("limits.watchers", l.Watchers, 1_000_000)
 	v.number("limits.connections", l.Connections, 1_000_000)
 }

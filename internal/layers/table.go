@@ -10,7 +10,7 @@ func Chancery() Rules {
 			{4, []string{"ca"}},
 			{3, []string{
 				"ca/rotation", "ca/revocation", "ca/ledger/*", "signer/*", "internal/agent/*",
-				"signer/cfssl/cfssltest",   // a server for tests
+				"signer/cfssl/cfssltest",    // a server for tests
 				"internal/controller/queue", // what the controllers are made of; it knows nothing of the authority
 			}},
 			{2, []string{"signer", "ca/profile", "ca/authorize", "ca/lint", "tokenreview", "internal/agent/renewal", "internal/inspect"}},
