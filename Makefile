@@ -21,7 +21,7 @@ test: ## run the unit tests with the race detector
 
 e2e: ## run the tests that need a Kubernetes control plane (the first time builds one: 10 min)
 	test/kube/build.sh
-	go test -tags e2e -count=1 -timeout 30m ./test/... ./ca/chain ./signer/local
+	go test -tags e2e -count=1 -timeout 30m ./test/... ./ca/chain ./signer/cfssl ./signer/local
 
 demo: build ## show everything once, from an empty directory to a renewed certificate
 	test/demo/demo.sh

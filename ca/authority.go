@@ -134,6 +134,12 @@ func (a *Authority) Bundle() (*bundle.Bundle, <-chan struct{}) {
 	return s.bundle, s.replaced
 }
 
+// Certificates returns the trust anchors in use and the certificates between them and the leaves, as far as the backend says.
+func (a *Authority) Certificates() (anchors, issuers []*x509.Certificate) {
+	s := a.current.Load()
+	return s.bundle.Anchors(), slices.Clone(s.issuers)
+}
+
 // Probe returns nil if a certificate could be issued now, as far as the backend can tell.
 func (a *Authority) Probe(ctx context.Context) error {
 	s := a.current.Load()

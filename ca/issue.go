@@ -154,8 +154,12 @@ func (a *Authority) commit(ctx context.Context, serial ledger.Serial, signed cha
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	leaf := signed.Leaf()
-	err := a.ledger.Commit(ctx, ledger.Outcome{
-		Serial: serial, Certificate: leaf.Raw, IssuerKeyID: leaf.AuthorityKeyId, NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter,
+	own, err := ledger.SerialFromInt(leaf.SerialNumber)
+	if err != nil {
+		return errkind.Wrap(errkind.Internal, err, "the certificate cannot be recorded")
+	}
+	err = a.ledger.Commit(ctx, ledger.Outcome{
+		Serial: serial, LeafSerial: own, Certificate: leaf.Raw, IssuerKeyID: leaf.AuthorityKeyId, NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter,
 	})
 	if err != nil {
 		return ledgerError(err)
@@ -218,6 +222,12 @@ func intent(order Order, d *decision) ledger.Intent {
 	if k := principal.Kubernetes; k != nil {
 		origin.Cluster, origin.Namespace, origin.Account, origin.AccountUID = k.Cluster, k.Namespace, k.ServiceAccount, k.ServiceAccountUID
 		origin.Pod, origin.PodUID, origin.Node, origin.NodeUID = k.PodName, k.PodUID, k.NodeName, k.NodeUID
+	}
+	if o := principal.OIDC; o != nil {
+		origin.Issuer, origin.Subject = o.Issuer, o.Subject
+	}
+	if held := principal.Certificate; held != nil {
+		origin.Renews, origin.FirstMethod = held.Serial, string(held.Origin)
 	}
 	return ledger.Intent{
 		Serial: d.serial, Created: d.began, Identity: principal.ID.String(), Profile: d.profile.Name(), Rule: d.rule, Names: d.names.List(), Origin: origin,

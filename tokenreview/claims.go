@@ -62,14 +62,14 @@ func (t jwt) peek(audiences []string, now time.Time) (claims, error) {
 	c.subject, _ = payload.text("sub")
 	if c.expires, ok = payload.date("exp"); !ok {
 		return claims{}, errkind.New(errkind.Unauthenticated,
-			"token has no expiry (exp, in whole seconds, up to the year 9999): send the token of a projected serviceAccountToken volume").
+			"token has no expiry (exp, in whole seconds, up to the year 9999): %s", t.wayOut).
 			Because(errkind.MalformedCredential)
 	}
 	if err := checkExpiry(c.expires, now); err != nil {
 		return claims{}, err
 	}
 	for _, name := range []string{"nbf", "iat"} {
-		if err := checkStart(payload, name, c.expires, now); err != nil {
+		if err := t.checkStart(name, c.expires, now); err != nil {
 			return claims{}, err
 		}
 	}
@@ -95,20 +95,20 @@ func checkExpiry(expires, now time.Time) error {
 		return nil
 	}
 	return errkind.New(errkind.Unauthenticated,
-		"token expired at %s and the clock here says %s: send the volume's current token, and compare the clocks if it is current",
+		"token expired at %s and the clock here says %s: send the current token, and compare the clocks if it is current",
 		stamp(expires), stamp(now)).Because(errkind.CredentialExpired)
 }
 
-func checkStart(payload object, name string, expires, now time.Time) error {
-	if _, present := payload[name]; !present {
+func (t jwt) checkStart(name string, expires, now time.Time) error {
+	if _, present := t.claims[name]; !present {
 		return nil
 	}
-	start, ok := payload.date(name)
+	start, ok := t.claims.date(name)
 	switch {
 	case !ok:
-		return malformed("its " + name + " is no time in whole seconds")
+		return t.malformed("its " + name + " is no time in whole seconds")
 	case !start.Before(expires):
-		return malformed("its " + name + " is not before its exp")
+		return t.malformed("its " + name + " is not before its exp")
 	case start.After(now.Add(clockSkew)):
 		return errkind.New(errkind.Unauthenticated,
 			"token starts (%s) at %s and the clock here says %s: set the clocks of this server and of the cluster",

@@ -1,21 +1,31 @@
 package tokenreview
 
 import (
+	"crypto"
 	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rsa"
+	_ "crypto/sha256" // for ES256 and RS256
+	_ "crypto/sha512" // for ES384 and ES512
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
+	"slices"
+	"strings"
 
-	"github.com/go-jose/go-jose/v4"
+	"github.com/chancery-ca/chancery/ca/keypolicy"
 )
 
 const (
-	maxJWKS      = 256 << 10
-	maxKeys      = 64
-	maxKeyID     = 1 << 10 // as long as a token's header allows
-	minModulus   = 2048
-	maxModulus   = 8192
+	maxJWKS    = 256 << 10
+	maxKeys    = 64
+	maxKeyID   = 1 << 10 // as long as a token's header allows
+	minModulus = 2048
+	maxModulus = 8192
+
+	usualExponent = 65537
+
 	maxAnonymous = 8 // keys that are tried for a token that names none
 )
 
@@ -54,7 +64,7 @@ func parseKeySet(text []byte) (keySet, error) {
 				return nil, fmt.Errorf("key %d of the set is a private or shared key: publish the public half alone, and replace the key", i)
 			}
 		}
-		if key, ok := publicKey(members, text); ok {
+		if key, ok := publicKey(members); ok {
 			keys = append(keys, key)
 		}
 	}
@@ -65,7 +75,7 @@ func parseKeySet(text []byte) (keySet, error) {
 }
 
 // publicKey reads a JWK, or tells that it is of no use.
-func publicKey(members object, text []byte) (signatureKey, bool) {
+func publicKey(members object) (signatureKey, bool) {
 	if use, present := members["use"]; present && string(use) != `"sig"` {
 		return signatureKey{}, false
 	}
@@ -81,24 +91,65 @@ func publicKey(members object, text []byte) (signatureKey, bool) {
 			return signatureKey{}, false
 		}
 	}
-	var parsed jose.JSONWebKey
-	if err := parsed.UnmarshalJSON(text); err != nil || !parsed.Valid() || !parsed.IsPublic() {
-		return signatureKey{}, false
-	}
-	switch public := parsed.Key.(type) {
-	case *rsa.PublicKey:
-		if bits := public.N.BitLen(); bits < minModulus || bits > maxModulus || public.N.Bit(0) == 0 || public.E < 3 || public.E%2 == 0 {
+	ok := false
+	switch kind, _ := members.text("kty"); kind {
+	case "RSA":
+		key.algorithm = "RS256"
+		key.public, ok = rsaKey(members)
+	case "EC":
+		curve, _ := members.text("crv")
+		curves := map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}
+		if curves[curve] == nil {
 			return signatureKey{}, false
 		}
-		key.algorithm = string(jose.RS256)
-	case *ecdsa.PublicKey:
-		key.algorithm = map[string]string{"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}[public.Curve.Params().Name]
+		key.algorithm = map[string]string{"P-256": "ES256", "P-384": "ES384", "P-521": "ES512"}[curve]
+		key.public, ok = ecdsaKey(members, curves[curve])
 	}
-	if key.algorithm == "" || parsed.Algorithm != "" && parsed.Algorithm != key.algorithm {
-		return signatureKey{}, false
+	if _, present := members["alg"]; present {
+		algorithm, _ := members.text("alg")
+		ok = ok && algorithm == key.algorithm
 	}
-	key.public = parsed.Key
-	return key, true
+	return key, ok
+}
+
+// rsaKey reads an RSA key (RFC 7518 §6.3.1). Its exponent has to be the one that everybody uses: with small ones a lapse in the check of a padding is a
+// forgery. Keys of the usual sizes must not be known to be weak either.
+func rsaKey(members object) (*rsa.PublicKey, bool) {
+	n, hasModulus := members.octets("n")
+	e, hasExponent := members.octets("e")
+	if !hasModulus || !hasExponent {
+		return nil, false
+	}
+	public := &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: usualExponent}
+	bits := public.N.BitLen()
+	if bits < minModulus || bits > maxModulus || public.N.Bit(0) == 0 || new(big.Int).SetBytes(e).Cmp(big.NewInt(usualExponent)) != 0 {
+		return nil, false
+	}
+	switch bits {
+	case 2048, 3072, 4096:
+		return public, keypolicy.Default().Check(public) == nil
+	}
+	return public, true
+}
+
+// ecdsaKey reads a key on curve (RFC 7518 §6.2.1), whose coordinates have the full length of the field.
+func ecdsaKey(members object, curve elliptic.Curve) (*ecdsa.PublicKey, bool) {
+	x, hasX := members.octets("x")
+	y, hasY := members.octets("y")
+	if size := (curve.Params().BitSize + 7) / 8; !hasX || !hasY || len(x) != size || len(y) != size {
+		return nil, false
+	}
+	public, err := ecdsa.ParseUncompressedPublicKey(curve, slices.Concat([]byte{4}, x, y))
+	return public, err == nil
+}
+
+// octets returns a member that is a text of base64url.
+func (o object) octets(name string) (value []byte, ok bool) {
+	text, ok := o.text(name)
+	if !ok {
+		return nil, false
+	}
+	return decodeSegment(text)
 }
 
 // find returns the keys that may have signed a token. One that names no key may be by any of its algorithm.
@@ -122,15 +173,28 @@ func (s keySet) has(id string) bool {
 	return false
 }
 
-// signedBy tells whether one of the keys made the signature of a token in compact serialisation.
+// signedBy tells whether one of the keys, all of the algorithm, made the signature of a token that has passed parseShape (RFC 7518 §3.3, §3.4).
 func signedBy(token, algorithm string, keys []signatureKey) bool {
-	parsed, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.SignatureAlgorithm(algorithm)})
-	if err != nil {
+	end := strings.LastIndexByte(token, '.')
+	signature, ok := decodeSegment(token[end+1:])
+	hash, known := map[string]crypto.Hash{"RS256": crypto.SHA256, "ES256": crypto.SHA256, "ES384": crypto.SHA384, "ES512": crypto.SHA512}[algorithm]
+	if !ok || !known {
 		return false
 	}
+	hasher := hash.New()
+	hasher.Write([]byte(token[:end]))
+	digest := hasher.Sum(nil)
 	for _, key := range keys {
-		if _, err := parsed.Verify(key.public); err == nil {
-			return true
+		switch public := key.public.(type) {
+		case *rsa.PublicKey:
+			if rsa.VerifyPKCS1v15(public, hash, digest, signature) == nil {
+				return true
+			}
+		case *ecdsa.PublicKey:
+			size := (public.Params().BitSize + 7) / 8
+			if len(signature) == 2*size && ecdsa.Verify(public, digest, new(big.Int).SetBytes(signature[:size]), new(big.Int).SetBytes(signature[size:])) {
+				return true
+			}
 		}
 	}
 	return false

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
@@ -21,6 +20,8 @@ const (
 	// refetchEvery and refetchBurst bound the looks at a source that callers cause: by tokens that name keys which are not in the set.
 	refetchEvery = 5 * time.Second
 	refetchBurst = 2
+	// maxWaiting bounds the callers that wait for such a look, so that an issuer that hangs does not hold everybody's place.
+	maxWaiting = 256
 	// retryFetch is how long a failed look waits when no caller asks for another.
 	retryFetch = 15 * time.Second
 )
@@ -43,6 +44,7 @@ type KeySet struct {
 	health  health
 	flights singleflight.Group
 	refetch *rate.Limiter
+	waiting chan struct{} // one element a caller that waits for a look
 	current atomic.Pointer[fetched]
 }
 
@@ -76,7 +78,7 @@ func NewKeySet(source KeySource, config KeySetConfig, logger *slog.Logger, metri
 	metrics.known(config.Name)
 	return &KeySet{
 		config: config, source: source, logger: logger, metrics: metrics, health: health{ok: true, since: config.Now()},
-		refetch: rate.NewLimiter(rate.Every(refetchEvery), refetchBurst),
+		refetch: rate.NewLimiter(rate.Every(refetchEvery), refetchBurst), waiting: make(chan struct{}, maxWaiting),
 	}, nil
 }
 
@@ -108,11 +110,17 @@ func (k *KeySet) Health() (ok bool, since time.Time, reason string) {
 
 // fetch looks at the source, once for all who want it at the same time. It does not end with whoever began it.
 func (k *KeySet) fetch(ctx context.Context) error {
-	done := k.flights.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
+	detached := context.WithoutCancel(ctx)
+	return k.share(ctx, "look", func() error {
+		ctx, cancel := context.WithTimeout(detached, fetchTimeout)
 		defer cancel()
-		return nil, k.look(ctx)
+		return k.look(ctx)
 	})
+}
+
+// share does something once for all who want it at the same time.
+func (k *KeySet) share(ctx context.Context, what string, do func() error) error {
+	done := k.flights.DoChan(what, func() (any, error) { return nil, do() })
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -121,11 +129,31 @@ func (k *KeySet) fetch(ctx context.Context) error {
 	}
 }
 
+// errPacedLook is what ask returns when the source was looked at a moment ago.
+var errPacedLook = errors.New("they were asked for a moment ago")
+
+// ask looks at the source because a caller needs it. All who need it at the same time share one look, and one of refetchBurst.
+func (k *KeySet) ask(ctx context.Context) error {
+	select {
+	case k.waiting <- struct{}{}:
+		defer func() { <-k.waiting }()
+	default:
+		return errors.New("too many tokens wait for them")
+	}
+	detached := context.WithoutCancel(ctx)
+	return k.share(ctx, "ask", func() error {
+		if !k.refetch.AllowN(k.config.Now(), 1) {
+			return errPacedLook
+		}
+		return k.fetch(detached)
+	})
+}
+
 func (k *KeySet) look(ctx context.Context) error {
 	began := k.config.Now()
 	text, err := k.source.fetch(ctx)
 	if err != nil {
-		k.failed(ctx, "unreachable", "the issuer's keys cannot be read", err)
+		k.failed(ctx, fetchUnreachable, "the issuer's keys cannot be read", err)
 		return err
 	}
 	hash := sha256.Sum256(text)
@@ -134,14 +162,14 @@ func (k *KeySet) look(ctx context.Context) error {
 	} else {
 		keys, err := parseKeySet(text)
 		if err != nil {
-			k.failed(ctx, "malformed", "the issuer's keys are no usable key set", err)
+			k.failed(ctx, fetchMalformed, "the issuer's keys are no usable key set", err)
 			return err
 		}
 		k.current.Store(&fetched{keys: keys, hash: hash, at: began})
 		k.logger.InfoContext(ctx, "issuer's keys loaded", slog.String("issuer", k.config.Name), slog.Any("key_ids", keys.ids()))
 		k.metrics.keys.WithLabelValues(k.config.Name).Set(float64(len(keys)))
 	}
-	k.metrics.fetches.WithLabelValues(k.config.Name, "ok").Inc()
+	k.metrics.fetches.WithLabelValues(k.config.Name, fetchOK).Inc()
 	if k.health.set("", k.config.Now()) {
 		k.logger.InfoContext(ctx, "issuer's keys can be read", slog.String("issuer", k.config.Name))
 	}
@@ -166,95 +194,45 @@ func (s keySet) ids() []string {
 }
 
 // find returns the keys that may have made a token's signature. A key that is not in the set is looked for in the source, but not more often than
-// refetchEvery allows, so that tokens with made-up keys cost nothing.
+// refetchEvery allows, so that tokens with made-up keys cost nothing. A set that is younger than that is taken at its word. No key and no error means
+// that the issuer has none.
 func (k *KeySet) find(ctx context.Context, id, algorithm string) ([]signatureKey, error) {
 	set := k.current.Load()
 	if set != nil {
-		if keys := set.keys.find(id, algorithm); len(keys) > 0 {
+		if keys := set.keys.find(id, algorithm); len(keys) > 0 || id == "" || set.keys.has(id) {
 			return keys, nil
-		}
-		if id == "" || set.keys.has(id) {
-			return nil, noKey()
 		}
 		k.metrics.unknown.WithLabelValues(k.config.Name).Inc()
 	}
-	fresh := set != nil && k.config.Now().Sub(set.at) < refetchEvery
-	if k.refetch.AllowN(k.config.Now(), 1) {
-		if err := k.fetch(ctx); err != nil {
-			return nil, k.unavailable(err)
-		}
-	} else if !fresh {
-		return nil, k.unavailable(errors.New("they were asked for a moment ago"))
+	err := k.ask(ctx)
+	set = k.current.Load()
+	if err != nil && (!errors.Is(err, errPacedLook) || set == nil || k.config.Now().Sub(set.at) >= refetchEvery) {
+		return nil, k.unavailable(err)
 	}
-	if set = k.current.Load(); set == nil {
+	if set == nil {
 		return nil, k.unavailable(errors.New("they have not been read yet"))
 	}
-	if keys := set.keys.find(id, algorithm); len(keys) > 0 {
-		return keys, nil
-	}
-	return nil, noKey()
+	return set.keys.find(id, algorithm), nil
 }
 
 // verify returns nil if a key of the set made the token's signature. The token has passed parseShape.
-func (k *KeySet) verify(ctx context.Context, token string, header object) error {
-	id, _ := header.text("kid")
-	algorithm, _ := header.text("alg")
+func (k *KeySet) verify(ctx context.Context, token string, parsed jwt) error {
+	id, _ := parsed.header.text("kid")
+	algorithm, _ := parsed.header.text("alg")
 	keys, err := k.find(ctx, id, algorithm)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if !signedBy(token, algorithm, keys) {
-		return errkind.New(errkind.Unauthenticated, "token's signature is not by its issuer's key: %s", wayOut).Because(errkind.BadSignature)
+	case len(keys) == 0:
+		return errkind.New(errkind.Unauthenticated, "token is signed with a key that its issuer does not publish for that algorithm: %s", parsed.wayOut).
+			Because(errkind.BadSignature)
+	case !signedBy(token, algorithm, keys):
+		return errkind.New(errkind.Unauthenticated, "token's signature is not by its issuer's key: %s", parsed.wayOut).Because(errkind.BadSignature)
 	}
 	return nil
-}
-
-func noKey() error {
-	return errkind.New(errkind.Unauthenticated, "token is signed with a key that its issuer does not publish for that algorithm: %s", wayOut).
-		Because(errkind.BadSignature)
 }
 
 func (k *KeySet) unavailable(cause error) error {
 	return errkind.Wrap(errkind.Unavailable, fmt.Errorf("keys of %s: %s", k.config.Name, redact(cause.Error(), "")),
 		"the keys of the token's issuer could not be read; try again").Because(errkind.IssuerUnavailable).After(retryAfter)
-}
-
-// KeyMetrics counts what KeySets do. One KeyMetrics serves any number of issuers.
-type KeyMetrics struct {
-	fetches *prometheus.CounterVec
-	keys    *prometheus.GaugeVec
-	unknown *prometheus.CounterVec
-}
-
-// NewKeyMetrics makes the metrics and registers them. A nil registerer makes metrics that nobody reads.
-func NewKeyMetrics(registerer prometheus.Registerer) (*KeyMetrics, error) {
-	m := &KeyMetrics{
-		fetches: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: metricPrefix + "key_fetches_total", Help: "Looks at the keys of a token issuer, by issuer and result (ok, unreachable, malformed).",
-		}, []string{"issuer", "result"}),
-		keys: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: metricPrefix + "issuer_keys", Help: "Usable public keys of a token issuer.",
-		}, []string{"issuer"}),
-		unknown: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: metricPrefix + "unknown_keys_total", Help: "Tokens that named a key which was not in their issuer's set, by issuer.",
-		}, []string{"issuer"}),
-	}
-	if registerer == nil {
-		return m, nil
-	}
-	for _, collector := range []prometheus.Collector{m.fetches, m.keys, m.unknown} {
-		if err := registerer.Register(collector); err != nil {
-			return nil, fmt.Errorf("registering the metrics of token issuers: %w", err)
-		}
-	}
-	return m, nil
-}
-
-// known makes the series of an issuer, so that what never happened is seen as zero.
-func (m *KeyMetrics) known(issuer string) {
-	for _, result := range []string{"ok", "unreachable", "malformed"} {
-		m.fetches.WithLabelValues(issuer, result)
-	}
-	m.keys.WithLabelValues(issuer)
-	m.unknown.WithLabelValues(issuer)
 }

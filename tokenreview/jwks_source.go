@@ -30,6 +30,9 @@ const (
 	fetchTimeout  = 5 * time.Second
 )
 
+// maxDiscovered bounds the members of a discovery document: those of large identity providers have more than 60.
+const maxDiscovered = 512
+
 // KeysFromFile reads a JWK Set (RFC 7517) from a file, again whenever it changes.
 func KeysFromFile(path string) KeySource {
 	return KeySource{refresh: refreshFile, fetch: func(context.Context) ([]byte, error) { return regularfile.Read(path, maxJWKS) }}
@@ -56,7 +59,7 @@ func KeysFromDiscovery(issuer string, roots *x509.CertPool) (KeySource, error) {
 		if err != nil {
 			return nil, err
 		}
-		discovered, err := parseObject(text)
+		discovered, err := parseMembers(text, maxDiscovered)
 		if err != nil {
 			return nil, fmt.Errorf("the discovery document %w", err)
 		}
@@ -66,6 +69,9 @@ func KeysFromDiscovery(issuer string, roots *x509.CertPool) (KeySource, error) {
 		address, _ := discovered.text("jwks_uri")
 		if err := checkAddress(address); err != nil {
 			return nil, fmt.Errorf("jwks_uri of the discovery document: %w", err)
+		}
+		if strings.HasPrefix(issuer, "https:") && !strings.HasPrefix(address, "https:") {
+			return nil, errors.New("jwks_uri of the discovery document is no https URL, where the issuer's is one")
 		}
 		return get(ctx, client, address)
 	}}, nil

@@ -228,7 +228,7 @@ func TestViewUnderLoad(t *testing.T) {
 		case 0, 1:
 			table.put(records[i%2])
 		case 2:
-			table.remove("shop", "cart-x")
+			table.remove("shop", "cart-x", "pod-1")
 		default:
 			table.replace(records[i%2 : i%2+1])
 		}
@@ -251,7 +251,7 @@ func fullPod(i int) *corev1.Pod {
 	pod.Labels = map[string]string{"app": "cart", "pod-template-hash": "7d9f8b6c5d", "version": fmt.Sprint(i)}
 	pod.Annotations = map[string]string{"prometheus.io/scrape": "true", "kubectl.kubernetes.io/restartedAt": fmt.Sprint(i)}
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: fmt.Sprint("cart-", i), UID: types.UID(fmt.Sprint("rs-", i))}}
-	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: &metav1.FieldsV1{Raw: []byte(strings.Repeat(`{"f:status":{}}`, 100))}}}
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(strings.Repeat(`{"f:status":{}}`, 100))}}
 	for c := range 2 {
 		container := corev1.Container{Name: fmt.Sprint("c", c), Image: fmt.Sprintf("registry.example.org/team/image-%d:v%d", c, i), Args: []string{"serve", "--verbose", fmt.Sprint(i)}}
 		for e := range 8 {

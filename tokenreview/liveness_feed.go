@@ -24,9 +24,9 @@ const (
 	listTimeout = 2 * time.Minute
 )
 
-// backoff is how a broken feed comes back: within 5 to 10 s of the API server's return. For as long a deleted pod can stay in the view.
+// backoff is how a broken feed comes back: within 4 s of the API server's return. For as long a deleted pod can stay in the view.
 func backoff() *wait.Backoff {
-	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 1, Cap: 5 * time.Second, Steps: 16}
+	return &wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 1, Cap: 2 * time.Second, Steps: 16}
 }
 
 // The verbs by which an API server is followed.
@@ -65,6 +65,7 @@ func newFeed(from source, config ViewConfig, report func(context.Context, error)
 type trouble struct {
 	reason string // empty if nothing is
 	stale  bool   // what it holds must not be believed
+	failed bool   // a call failed
 }
 
 func (f *feed) trouble(now time.Time) trouble {
@@ -76,19 +77,19 @@ func (f *feed) trouble(now time.Time) trouble {
 	}
 	switch age := f.age(now); {
 	case f.closed:
-		return trouble{"nothing follows " + f.source.resource + " any more", true}
+		return trouble{reason: "nothing follows " + f.source.resource + " any more", stale: true}
 	case f.denied[verbList]:
-		return trouble{f.faults[verbList], true}
+		return trouble{f.faults[verbList], true, true}
 	case f.denied[verbWatch]:
-		return trouble{f.faults[verbWatch], true}
+		return trouble{f.faults[verbWatch], true, true}
 	case !f.listed && fault == "":
-		return trouble{"the first list of " + f.source.resource + " is not complete", true}
+		return trouble{reason: "the first list of " + f.source.resource + " is not complete", stale: true}
 	case !f.listed:
-		return trouble{fault, true}
+		return trouble{fault, true, true}
 	case age > f.limit && fault == "":
-		return trouble{fmt.Sprintf("the watch of %s has given no sign of life for over %s", f.source.resource, f.limit), true}
+		return trouble{reason: fmt.Sprintf("the watch of %s has given no sign of life for over %s", f.source.resource, f.limit), stale: true}
 	default:
-		return trouble{fault, age > f.limit}
+		return trouble{fault, age > f.limit, fault != ""}
 	}
 }
 
@@ -123,8 +124,11 @@ func (f *feed) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return f.WatchWithContext(context.Background(), options)
 }
 
-// IsWatchListSemanticsUnSupported tells reflectors not to stream the first list.
-func (f *feed) IsWatchListSemanticsUnSupported() bool { return f.source.noStreaming }
+// IsWatchListSemanticsUnSupported tells reflectors not to stream the first list: where that cannot be, and where the watch that it comes by, which has to
+// be open for long enough for a large list, would go on for longer without a sign of life than the view may be old. API servers send a bookmark a minute.
+func (f *feed) IsWatchListSemanticsUnSupported() bool {
+	return f.source.noStreaming || f.limit/2 < listTimeout
+}
 
 // ListWithContext lists for a reflector.
 func (f *feed) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -296,13 +300,14 @@ func (f *feed) Delete(object any) error {
 		if err != nil {
 			return f.distrust(err)
 		}
-		f.table.remove(namespace, name)
+		f.table.remove(namespace, name, "")
 	} else {
 		accessor, ok := object.(metav1.ObjectMetaAccessor)
 		if !ok {
 			return f.distrust(fmt.Errorf("a %T was deleted", object))
 		}
-		f.table.remove(accessor.GetObjectMeta().GetNamespace(), accessor.GetObjectMeta().GetName())
+		meta := accessor.GetObjectMeta()
+		f.table.remove(meta.GetNamespace(), meta.GetName(), string(meta.GetUID()))
 	}
 	f.live()
 	return nil

@@ -98,6 +98,7 @@ type table struct {
 
 	mu      sync.RWMutex // guards what follows
 	objects map[objectKey]*record
+	gone    goneUIDs
 	nodes   map[unique.Handle[string]]map[*record]struct{} // those that run on a node, by the node's name
 }
 
@@ -113,6 +114,13 @@ func (t *table) get(namespace, name string) *record {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.objects[key]
+}
+
+// went tells whether an object with this UID was seen and is gone.
+func (t *table) went(uid string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.gone.has(uid)
 }
 
 func (t *table) size() int {
@@ -142,15 +150,22 @@ func (t *table) put(r *record) {
 		return // most changes of a pod are of what is not kept
 	}
 	t.unlink(before)
+	if before != nil && before.uid != r.uid {
+		t.gone.add(before.uid)
+	}
 	t.objects[r.key] = r
 	link(t.nodes, t.byNode, r)
 }
 
-func (t *table) remove(namespace, name string) {
+// remove drops whatever has the name. It counts as gone if it has the UID as well, empty for one that nobody knows.
+func (t *table) remove(namespace, name, uid string) {
 	key := objectKey{unique.Make(namespace), name}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.unlink(t.objects[key])
+	if before := t.objects[key]; before != nil && before.uid == uid {
+		t.gone.add(uid)
+	}
 	delete(t.objects, key)
 }
 
@@ -166,6 +181,11 @@ func (t *table) replace(records []*record) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	for key, before := range t.objects {
+		if now := objects[key]; now == nil || now.uid != before.uid {
+			t.gone.add(before.uid)
+		}
+	}
 	t.objects, t.nodes = objects, nodes
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -266,9 +268,9 @@ func TestTheAPIServerIsAway(t *testing.T) {
 			k.fail(nil, nil)
 		}
 		b.pods.fail(nil, apierrors.NewResourceExpired("too old"))
-		pass(11 * time.Second)
+		pass(5 * time.Second)
 		b.pods.fail(nil, nil)
-		pass(11 * time.Second)
+		pass(5 * time.Second)
 		b.wantSynced(true)
 		wantGone(t, b.view.Alive(holder()), "pod shop/cart-x does not exist")
 		if after, _ := b.pods.counts(); after == lists {
@@ -346,7 +348,7 @@ func TestWatchesThatAreDropped(t *testing.T) {
 				drop(b.accounts)
 				synctest.Wait()
 				b.accounts.tell(watch.Deleted, aMeta("shop", "cart", "sa-1"))
-				for range 22 {
+				for range 10 {
 					drop(b.accounts)
 					pass(500 * time.Millisecond)
 				}
@@ -414,6 +416,23 @@ func TestStreamedLists(t *testing.T) {
 	})
 }
 
+// TestQuietStreams has a cluster in which nothing happens and whose API server streams first lists and sends no bookmarks: whatever the bound is, the view is
+// never taken for old.
+func TestQuietStreams(t *testing.T) {
+	for _, bound := range []time.Duration{minStaleness, time.Minute, 3 * time.Minute, 4 * time.Minute, 5 * time.Minute, maxStaleness} {
+		t.Run(bound.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				b := newViewBedOf(t, true, func(c *ViewConfig) { c.MaxStaleness = bound })
+				b.run()
+				for range 600 {
+					b.wantSynced(true)
+					pass(time.Second)
+				}
+			})
+		})
+	}
+}
+
 // TestElapsed: the monotonic clock stands still while a machine sleeps, and the wall clock can be set back.
 func TestElapsed(t *testing.T) {
 	now := time.Now()
@@ -429,6 +448,110 @@ func TestElapsed(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}
+}
+
+// TestSilence: what is wrong has a name even if no call has failed.
+func TestSilence(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newViewBed(t, func(c *ViewConfig) { c.MaxStaleness = 10 * time.Second })
+		b.nodes.hang(true)
+		b.run()
+		pass(15 * time.Second)
+		b.wantSynced(false)
+		if ok, _, reason := b.view.Health(); ok || reason != "the watch of nodes has given no sign of life for over 10s" {
+			t.Errorf("health is %t: %q", ok, reason)
+		}
+	})
+}
+
+// TestAge: how old a feed takes itself to be, call by call.
+func TestAge(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newViewBed(t)
+		f := b.view.pods
+		age := func(want time.Duration) {
+			t.Helper()
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if got := f.age(time.Now()); got != want {
+				t.Errorf("it is %s old, want %s", got, want)
+			}
+		}
+		open := func() watch.Interface {
+			t.Helper()
+			w, err := f.WatchWithContext(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return w
+		}
+		f.begin()
+		pass(100 * time.Second) // a long list
+		if err := f.Replace(nil, "1"); err != nil {
+			t.Fatal(err)
+		}
+		age(100 * time.Second)
+
+		w := open()
+		age(100 * time.Second) // it may end at once
+		pass(2 * time.Second)
+		age(2 * time.Second)
+		w.Stop()
+		age(2 * time.Second)
+		pass(10 * time.Second)
+
+		w = open()
+		pass(500 * time.Millisecond)
+		w.Stop()
+		pass(2 * time.Second)
+		age(14*time.Second + 500*time.Millisecond)
+
+		w = open()
+		expired := apierrors.NewResourceExpired("too old").Status()
+		b.pods.mu.Lock()
+		b.pods.watches[len(b.pods.watches)-1].Error(&expired)
+		b.pods.mu.Unlock()
+		<-w.ResultChan()
+		pass(2 * time.Second)
+		age(16*time.Second + 500*time.Millisecond)
+		w.Stop()
+		age(16*time.Second + 500*time.Millisecond)
+
+		if err := f.Bookmark("2"); err != nil {
+			t.Fatal(err)
+		}
+		age(0)
+	})
+}
+
+func TestViewMetrics(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newViewBed(t)
+		registry := prometheus.NewPedanticRegistry()
+		other := newView(sources{}, ViewConfig{Cluster: "east", Now: time.Now}, nil)
+		for _, view := range []*View{b.view, other} {
+			if err := registry.Register(view); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect := func(text string) {
+			t.Helper()
+			if err := testutil.CollectAndCompare(b.view, strings.NewReader(text), "chancery_liveness_believed", "chancery_liveness_age_seconds"); err != nil {
+				t.Error(err)
+			}
+		}
+		const believed = "# HELP chancery_liveness_believed 1 if the view of the cluster is complete and recent enough to be believed, otherwise 0.\n" +
+			"# TYPE chancery_liveness_believed gauge\nchancery_liveness_believed{cluster=\"local\"} "
+		expect(believed + "0\n")
+		b.run()
+		pass(30 * time.Second)
+		age := "# HELP chancery_liveness_age_seconds Time since the last sign of life of a resource's watch; absent before the first list.\n" +
+			"# TYPE chancery_liveness_age_seconds gauge\n"
+		for _, resource := range []string{"nodes", "pods", "serviceaccounts"} {
+			age += `chancery_liveness_age_seconds{cluster="local",resource="` + resource + `"} 30` + "\n"
+		}
+		expect(age + believed + "1\n")
+	})
 }
 
 func TestRunEnds(t *testing.T) {
@@ -514,7 +637,7 @@ func TestForbidden(t *testing.T) {
 						check()
 					}
 					b.kinds()[at].fail(nil, nil)
-					pass(11 * time.Second)
+					pass(5 * time.Second)
 					b.wantSynced(true)
 					if ok, _, reason := b.view.Health(); !ok {
 						t.Errorf("health is %q", reason)
@@ -522,7 +645,7 @@ func TestForbidden(t *testing.T) {
 					// a right that is taken away later counts at the next call, long before the view is old
 					b.kinds()[at].fail(test.list, test.watch)
 					b.kinds()[at].cut()
-					pass(11 * time.Second)
+					pass(5 * time.Second)
 					if test.watch != nil {
 						check()
 					}

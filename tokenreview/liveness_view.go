@@ -62,16 +62,19 @@ func (c ViewConfig) complete() (ViewConfig, error) {
 	return c, complete("max staleness", &c.MaxStaleness, 5*time.Minute, maxStaleness)
 }
 
+var _ Liveness = (*View)(nil)
+
 // View is what one cluster's pods, service accounts and nodes look like from here. It follows them by lists and watches of its own and keeps a few
 // fields of each. It says yes only while it is complete and at most MaxStaleness old; it never asks the cluster on behalf of a caller. Safe for
-// concurrent use.
+// concurrent use. It is a prometheus.Collector of its own metrics.
 //
 // It stands on client-go's reflectors and not on its informers: what is kept is a record of its own and not an API object, which takes a sixth of the
 // memory; a broken watch is taken up again within seconds and not within a minute; and bookmarks, the sign that a quiet watch still lives, are seen.
 type View struct {
-	config ViewConfig
-	logger *slog.Logger
-	health health
+	config  ViewConfig
+	logger  *slog.Logger
+	metrics viewMetrics
+	health  health
 
 	pods, accounts, nodes *feed
 
@@ -99,7 +102,7 @@ func newView(from sources, config ViewConfig, logger *slog.Logger) *View {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	v := &View{config: config, logger: logger}
+	v := &View{config: config, logger: logger, metrics: newViewMetrics(config.Cluster)}
 	v.pods, v.accounts, v.nodes = newFeed(from.pods, config, v.report), newFeed(from.accounts, config, v.report), newFeed(from.nodes, config, v.report)
 	v.health = health{reason: v.trouble(config.Now()), since: config.Now()}
 	return v
@@ -204,16 +207,21 @@ func (v *View) starting() bool {
 	return false
 }
 
-// trouble returns what is wrong with the first feed that has trouble, a stale one first.
+// trouble returns the worst that is wrong with a feed: that it is not believed and why, then that it is not there yet, then what else fails.
 func (v *View) trouble(now time.Time) string {
-	reason := ""
+	reason, worst := "", 0
 	for _, f := range v.feeds() {
-		t := f.trouble(now)
-		if t.stale {
-			return t.reason
+		t, weight := f.trouble(now), 1
+		switch {
+		case t.reason == "":
+			continue
+		case t.stale && t.failed:
+			weight = 3
+		case t.stale:
+			weight = 2
 		}
-		if reason == "" {
-			reason = t.reason
+		if weight > worst {
+			reason, worst = t.reason, weight
 		}
 	}
 	return reason
@@ -224,8 +232,8 @@ func (v *View) trouble(now time.Time) string {
 // until a minute after its deletionTimestamp, as for the API server itself.
 //
 // It is stricter than the API server, which looks neither at a pod's phase nor at the node of a token that is bound to a pod, and it can lag behind it by
-// moments: an error of reason errkind.ObjectGone is worth a TokenReview, not a refusal. Errors: errkind.Unavailable while the view is not Synced,
-// otherwise errkind.Unauthenticated, with the cause for the log.
+// moments: an error of reason errkind.ObjectGone is worth a TokenReview, not a refusal, unless it wraps ErrGone: what was seen and is gone does not come
+// back. Errors: errkind.Unavailable while the view is not Synced, otherwise errkind.Unauthenticated, with the cause for the log.
 func (v *View) Alive(holder *identity.Kubernetes) error {
 	if !v.Synced() {
 		return v.unknown()
@@ -280,8 +288,12 @@ func (v *View) exists(in *table, kind, namespace, name, uid string) error {
 		name = namespace + "/" + name
 	}
 	switch {
+	case found == nil && in.went(uid):
+		return gone("%s %s does not exist: %w", kind, name, ErrGone)
 	case found == nil:
 		return gone("%s %s does not exist", kind, name)
+	case found.uid != uid && in.went(uid):
+		return gone("%s %s has UID %s and not %s: %w", kind, name, found.uid, uid, ErrGone)
 	case found.uid != uid:
 		return gone("%s %s has UID %s and not %s: it was made anew", kind, name, found.uid, uid)
 	case found.deletedBefore(v.config.Now().Add(-deletionLeeway)):

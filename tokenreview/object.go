@@ -19,8 +19,11 @@ const maxDate = 253402300799
 // two equal names win, where the API server's parser does neither: the two could then read different claims in one token.
 type object map[string]json.RawMessage
 
-// parseObject reads one JSON object and nothing after it.
-func parseObject(text []byte) (object, error) {
+// parseObject reads one JSON object of a token or a key, and nothing after it.
+func parseObject(text []byte) (object, error) { return parseMembers(text, maxMembers) }
+
+// parseMembers reads one JSON object of at most limit members, and nothing after it.
+func parseMembers(text []byte, limit int) (object, error) {
 	if !utf8.Valid(text) || !json.Valid(text) {
 		return nil, errors.New("is not JSON")
 	}
@@ -38,7 +41,7 @@ func parseObject(text []byte) (object, error) {
 		if _, twice := members[name]; twice {
 			return nil, errors.New("has a member twice")
 		}
-		if len(members) == maxMembers {
+		if len(members) == limit {
 			return nil, errors.New("has too many members")
 		}
 		var value json.RawMessage

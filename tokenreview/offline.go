@@ -19,9 +19,12 @@ type Liveness interface {
 	// Synced tells whether the view of the cluster is complete and recent enough to be believed.
 	Synced() bool
 	// Alive returns nil if the objects that holder names exist, have the UIDs that it has, and belong together. Its error is classified (errkind) and
-	// has the cause for the log.
+	// has the cause for the log. One that wraps ErrGone is final; any other means that the cluster has to be asked.
 	Alive(holder *identity.Kubernetes) error
 }
+
+// ErrGone is wrapped by what a Liveness says about an object that it has seen and seen to go.
+var ErrGone = errors.New("it was seen, and it is gone")
 
 // OfflineConfig says which tokens of one cluster are good. Zero values of the optional fields mean their defaults.
 type OfflineConfig struct {
@@ -88,8 +91,9 @@ type Offline struct {
 	logger   *slog.Logger
 }
 
-// NewOffline returns an Offline for one cluster. With liveness the token's objects have to exist; what liveness cannot say yes to, fallback decides,
-// which asks the cluster (Online). Without liveness there is no fallback, and a token is good to its end, even if its pod is gone. logger may be nil.
+// NewOffline returns an Offline for one cluster. With liveness the token's objects have to exist; what liveness can neither say yes to nor has seen to go,
+// fallback decides, which asks the cluster (Online). Without liveness there is no fallback, and a token is good to its end, even if its pod is gone. logger
+// may be nil.
 func NewOffline(config OfflineConfig, keys *KeySet, liveness Liveness, fallback identity.Authenticator, logger *slog.Logger) (*Offline, error) {
 	if keys == nil {
 		return nil, errors.New("tokenreview: offline verification needs the issuer's keys")
@@ -113,62 +117,75 @@ func (o *Offline) Authenticate(ctx context.Context, credential identity.Credenti
 	if !looksLikeJWT(token) {
 		return nil, false, nil
 	}
-	principal, err := o.verify(ctx, token)
+	parsed, principal, err := o.read(token)
+	if err == nil {
+		err = o.keys.verify(ctx, token, parsed)
+	}
+	if err == nil { // it may have expired while the keys were fetched
+		err = checkExpiry(principal.Expiry, o.config.Now())
+	}
 	switch {
-	case err != nil && o.fallback != nil && errkind.ReasonOf(err) == errkind.IssuerUnavailable:
-		// the keys are not here yet: the cluster has them
+	case err != nil && o.fallback != nil && errkind.ReasonOf(err) == errkind.IssuerUnavailable: // the cluster has the keys
+		o.keys.count(verifiedAskedForKeys)
 		return o.fallback.Authenticate(ctx, credential)
 	case err != nil:
+		o.keys.count(resultOf(err))
 		return nil, true, err
 	case o.liveness == nil:
+		o.keys.count(verifiedGood)
 		principal.Kubernetes.Verification = identity.VerifiedOffline
 		return principal, true, nil
 	}
 	// a view may be incomplete, and a pod that is seconds old may be younger than the view: the cluster itself knows
 	if !o.liveness.Synced() {
+		o.keys.count(verifiedAskedForView)
 		return o.fallback.Authenticate(ctx, credential)
 	}
-	if err := o.liveness.Alive(principal.Kubernetes); err != nil {
-		o.logger.DebugContext(ctx, "the view of the cluster does not confirm a token; the cluster is asked", slog.String("cluster", o.config.Cluster),
-			slog.String("cause", err.Error()))
-		return o.fallback.Authenticate(ctx, credential)
+	err = o.liveness.Alive(principal.Kubernetes)
+	switch {
+	case err == nil:
+		o.keys.count(verifiedGood)
+		principal.Kubernetes.Verification = identity.VerifiedLive
+		return principal, true, nil
+	case errors.Is(err, ErrGone): // an API server whose own view is behind would still say yes
+		o.keys.count(verifiedGone)
+		return nil, true, err
 	}
-	principal.Kubernetes.Verification = identity.VerifiedLive
-	return principal, true, nil
+	o.keys.count(verifiedAskedForObject)
+	o.logger.DebugContext(ctx, "the view of the cluster does not confirm a token; the cluster is asked", slog.String("cluster", o.config.Cluster),
+		slog.String("cause", err.Error()))
+	return o.fallback.Authenticate(ctx, credential)
 }
 
-// verify makes a principal of a token that the issuer has signed for us.
-func (o *Offline) verify(ctx context.Context, token string) (*identity.Principal, error) {
+// read makes a principal of what a token claims. Every rule but the signature is held against it, so that a token that cannot be good costs none.
+func (o *Offline) read(token string) (jwt, *identity.Principal, error) {
 	now := o.config.Now()
 	parsed, claimed, err := peekJWT(token, o.config.Audiences, now)
 	if err != nil {
-		return nil, err
+		return jwt{}, nil, err
 	}
 	if claimed.issuer != o.config.Issuer {
-		return nil, wrongIssuer(o.config.Issuer)
+		return jwt{}, nil, wrongIssuer(o.config.Issuer)
 	}
 	if err := checkAlgorithm(parsed.header, o.config.Algorithms); err != nil {
-		return nil, err
-	}
-	if err := o.keys.verify(ctx, token, parsed.header); err != nil {
-		return nil, err
+		return jwt{}, nil, err
 	}
 	holder, err := holderOf(parsed.claims, claimed.subject)
 	if err != nil {
-		return nil, errkind.Wrap(errkind.Unauthenticated, err, "the token's claim kubernetes.io is not that of a service-account token; %s", wayOut).
+		return jwt{}, nil, errkind.Wrap(errkind.Unauthenticated, err, "the token's claim kubernetes.io is not that of a service-account token; %s", wayOut).
 			Because(errkind.MalformedCredential)
 	}
 	if err := checkBinding(holder, o.config.AcceptNodeBound); err != nil {
-		return nil, err
+		return jwt{}, nil, err
 	}
 	if o.config.EnforceWarnAfter {
 		if err := checkWarnAfter(parsed.claims, now); err != nil {
-			return nil, err
+			return jwt{}, nil, err
 		}
 	}
 	id, err := o.config.Identity.ID(holder.Namespace, holder.ServiceAccount)
 	if err != nil {
-		return nil, errkind.Wrap(errkind.Unauthenticated, err, "the token's service account has no SPIFFE ID").Because(errkind.NotMapped)
+		return jwt{}, nil, errkind.Wrap(errkind.Unauthenticated, err, "the token's service account has no SPIFFE ID").Because(errkind.NotMapped)
 	}
 	holder.Cluster = o.config.Cluster
 	for _, ours := range o.config.Audiences {
@@ -177,10 +194,9 @@ func (o *Offline) verify(ctx context.Context, token string) (*identity.Principal
 			break
 		}
 	}
-	if err := checkExpiry(claimed.expires, o.config.Now()); err != nil { // it may have expired while the keys were fetched
-		return nil, err
-	}
-	return &identity.Principal{ID: id, Method: identity.MethodKubernetes, CredentialID: claimed.id, Expiry: claimed.expires, Kubernetes: holder}, nil
+	return parsed, &identity.Principal{
+		ID: id, Method: identity.MethodKubernetes, CredentialID: claimed.id, Expiry: claimed.expires, Kubernetes: holder,
+	}, nil
 }
 
 // checkAlgorithm refuses a token whose algorithm is not configured.

@@ -16,7 +16,7 @@ import (
 )
 
 // maxClaimDepth bounds how deep claims are nested.
-const maxClaimDepth = 16
+const maxClaimDepth = 8
 
 // ownPath begins the paths of the authority's own identities, which nobody is mapped to.
 const ownPath = "/chancery"
@@ -80,8 +80,14 @@ func (o *OIDC) Authenticate(ctx context.Context, credential identity.Credential)
 	if issuer, _ := parsed.claims.text("iss"); issuer != o.config.Issuer {
 		return nil, false, nil
 	}
+	parsed.wayOut = "send an ID token as " + o.config.Provider + " issues them, fresh and unchanged"
 	principal, err := o.verify(ctx, token, parsed)
-	return principal, true, err
+	if err != nil {
+		o.keys.count(resultOf(err))
+		return nil, true, err
+	}
+	o.keys.count(verifiedGood)
+	return principal, true, nil
 }
 
 func (o *OIDC) verify(ctx context.Context, token string, parsed jwt) (*identity.Principal, error) {
@@ -92,15 +98,15 @@ func (o *OIDC) verify(ctx context.Context, token string, parsed jwt) (*identity.
 	if err := checkAlgorithm(parsed.header, o.config.Algorithms); err != nil {
 		return nil, err
 	}
-	if err := o.keys.verify(ctx, token, parsed.header); err != nil {
-		return nil, err
-	}
 	if !isSubject(claimed.subject) {
-		return nil, malformed("its sub is no text of 1 to 255 printable ASCII characters")
+		return nil, parsed.malformed("its sub is no text of 1 to 255 printable ASCII characters")
 	}
-	claims, err := parsed.claims.values()
+	claims, err := parsed.claims.values(1)
 	if err != nil {
-		return nil, malformed("its payload " + err.Error())
+		return nil, parsed.malformed("its payload " + err.Error())
+	}
+	if err := o.keys.verify(ctx, token, parsed); err != nil {
+		return nil, err
 	}
 	id, err := o.identify(ctx, claims)
 	if err != nil {
@@ -151,41 +157,51 @@ func isSubject(text string) bool {
 	return text != "" && len(text) <= 255 && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// values returns the members in the types of encoding/json. Members inside of others are read by encoding/json, which lets the last of two equal names
-// win; nothing of ours reads them but the operator's own mapping.
-func (o object) values() (map[string]any, error) {
+// values returns the members in the types of encoding/json, as strictly inside of others as at the top. depth is how deep the object itself is nested,
+// from 1.
+func (o object) values(depth int) (map[string]any, error) {
 	values := make(map[string]any, len(o))
 	for name, raw := range o {
-		if depth(raw) > maxClaimDepth {
-			return nil, fmt.Errorf("is nested deeper than %d", maxClaimDepth)
-		}
-		var value any
-		if err := json.Unmarshal(raw, &value); err != nil {
-			return nil, errors.New("is not JSON")
+		value, err := valueOf(raw, depth+1)
+		if err != nil {
+			return nil, err
 		}
 		values[name] = value
 	}
 	return values, nil
 }
 
-// depth returns how deep valid JSON is nested.
-func depth(text []byte) int {
-	deepest, now, quoted, escaped := 0, 0, false, false
-	for _, c := range text {
-		switch {
-		case escaped:
-			escaped = false
-		case quoted && c == '\\':
-			escaped = true
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			now++
-			deepest = max(deepest, now)
-		case c == '}' || c == ']':
-			now--
-		}
+// valueOf reads valid JSON that is nested depth deep if it is an object or array.
+func valueOf(raw json.RawMessage, depth int) (any, error) {
+	nested := raw[0] == '{' || raw[0] == '['
+	if nested && depth > maxClaimDepth {
+		return nil, fmt.Errorf("is nested deeper than %d", maxClaimDepth)
 	}
-	return deepest
+	if raw[0] == '{' {
+		members, err := parseObject(raw)
+		if err != nil {
+			return nil, fmt.Errorf("has an object that %w", err)
+		}
+		return members.values(depth)
+	}
+	if raw[0] == '[' {
+		var elements []json.RawMessage
+		if err := json.Unmarshal(raw, &elements); err != nil {
+			return nil, errors.New("is not JSON")
+		}
+		list := make([]any, len(elements))
+		for i, element := range elements {
+			value, err := valueOf(element, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list[i] = value
+		}
+		return list, nil
+	}
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil { // a number that float64 does not hold
+		return nil, errors.New("has a number that is out of range")
+	}
+	return value, nil
 }

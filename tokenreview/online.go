@@ -149,12 +149,7 @@ func (o *Online) checkCluster(id string) error {
 	if id == "" || id == o.config.Cluster || slices.Contains(o.config.ClusterIDs, id) {
 		return nil
 	}
-	if len(id) > 64 {
-		id = id[:64] + "…"
-	}
-	return errkind.New(errkind.Unauthenticated,
-		"cluster %q is not known here: set the caller's cluster id to one of this server's, or add it to the server's cluster ids", id).
-		Because(errkind.UnknownCluster)
+	return unknownCluster(id)
 }
 
 // clone keeps a caller who changes its principal from changing the cached one.

@@ -37,7 +37,15 @@ func malformed(rule string) *errkind.Error {
 }
 
 // jwt is a token that has the shape of one. Nothing in it is verified.
-type jwt struct{ header, claims object }
+type jwt struct {
+	header, claims object
+	wayOut         string // what the holder of a token that is refused can do
+}
+
+// malformed is the refusal of a token whose claims are not those of its kind.
+func (t jwt) malformed(rule string) *errkind.Error {
+	return errkind.New(errkind.Unauthenticated, "malformed token: %s; %s", rule, t.wayOut).Because(errkind.MalformedCredential)
+}
 
 // parseShape checks that token is a JWS in compact serialisation (RFC 7515 §7.1) with a plausible header. Nothing is verified.
 func parseShape(token string) (jwt, error) {
@@ -86,7 +94,7 @@ func parseShape(token string) (jwt, error) {
 	if err != nil {
 		return jwt{}, malformed("its payload " + err.Error())
 	}
-	return jwt{header, claims}, nil
+	return jwt{header, claims, wayOut}, nil
 }
 
 // decodeSegment decodes unpadded base64url (RFC 7515 §2). encoding/base64 skips line ends, so the alphabet is checked first.

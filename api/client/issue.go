@@ -19,7 +19,7 @@ import (
 type Request struct {
 	// Key is the caller's private key; it stays here.
 	Key crypto.Signer
-	// Token is a service-account token or a join token.
+	// Token is a service-account token, an ID token or a join token. Empty: the client certificate of the connection is the credential.
 	Token string
 	// Profile is the profile's name; empty means the server's default.
 	Profile string

@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"crypto/x509"
 	"net/netip"
 	"strings"
 
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
@@ -18,7 +20,7 @@ const maxMetadata = 16 << 10
 
 // credentialOf reads what the caller showed. It believes nothing.
 func credentialOf(ctx context.Context) (identity.Credential, error) {
-	credential := identity.Credential{Remote: remoteOf(ctx)}
+	credential := identity.Credential{Remote: remoteOf(ctx), PeerChain: peerChainOf(ctx)}
 	md, _ := metadata.FromIncomingContext(ctx)
 	switch tokens := md.Get("authorization"); len(tokens) {
 	case 0:
@@ -39,6 +41,23 @@ func credentialOf(ctx context.Context) (identity.Credential, error) {
 		return credential, errkind.New(errkind.Invalid, "the call has %d clusterid headers; send at most one", len(clusters))
 	}
 	return credential, nil
+}
+
+// maxPeerChain bounds the certificates that a caller's TLS handshake may bring.
+const maxPeerChain = 10
+
+// peerChainOf returns the client certificates of the connection. Its key was proven by the handshake; nothing else about them was looked at.
+func peerChainOf(ctx context.Context) []*x509.Certificate {
+	caller, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil
+	}
+	info, ok := caller.AuthInfo.(credentials.TLSInfo)
+	if !ok {
+		return nil
+	}
+	shown := info.State.PeerCertificates
+	return shown[:min(len(shown), maxPeerChain)]
 }
 
 // checkMetadata refuses oversized metadata before anything in it is looked at.

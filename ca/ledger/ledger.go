@@ -10,7 +10,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 )
@@ -84,13 +86,22 @@ type Origin struct {
 	PodUID       string `json:"pod_uid,omitempty"`
 	Node         string `json:"node,omitempty"`
 	NodeUID      string `json:"node_uid,omitempty"`
+	Issuer       string `json:"issuer,omitempty"`  // of an ID token
+	Subject      string `json:"subject,omitempty"` // of an ID token
+	// Renews is the serial, in hexadecimal, of the entry whose certificate was shown to get this one, and FirstMethod the method by which the first
+	// of that line was got.
+	Renews      string `json:"renews,omitempty"`
+	FirstMethod string `json:"first_method,omitempty"`
 }
 
 // Outcome settles a reservation.
 type Outcome struct {
 	Serial Serial
-	// Certificate is the DER leaf; set when it was issued. Its own serial number may differ from Serial if a remote authority chose it.
+	// Certificate is the DER leaf; set when it was issued.
 	Certificate []byte
+	// LeafSerial is the leaf's own serial number if it differs from Serial, since a remote authority chose it; otherwise it may be empty. Entries are
+	// found by it and do not show it: it is in the certificate.
+	LeafSerial  Serial
 	IssuerKeyID []byte // the leaf's authority key identifier
 	NotBefore   time.Time
 	NotAfter    time.Time
@@ -103,7 +114,64 @@ type Entry struct {
 	Intent
 	State   State
 	Outcome Outcome
-	Settled time.Time // zero while reserved
+	Settled time.Time   // zero while reserved
+	Revoked *Revocation // nil unless it was revoked
+}
+
+// RevocationReason is a CRLReason (RFC 5280 §5.3.1).
+type RevocationReason uint8
+
+// The reasons that a certificate of ours can be revoked for. Those that are not here are for authorities, or undo a revocation, which the ledger does not.
+const (
+	Unspecified          RevocationReason = 0
+	KeyCompromise        RevocationReason = 1
+	AffiliationChanged   RevocationReason = 3
+	Superseded           RevocationReason = 4
+	CessationOfOperation RevocationReason = 5
+	PrivilegeWithdrawn   RevocationReason = 9
+)
+
+var reasonNames = map[RevocationReason]string{
+	Unspecified: "unspecified", KeyCompromise: "key-compromise", AffiliationChanged: "affiliation-changed", Superseded: "superseded",
+	CessationOfOperation: "cessation-of-operation", PrivilegeWithdrawn: "privilege-withdrawn",
+}
+
+// String returns the reason as commands show and take it.
+func (r RevocationReason) String() string {
+	if name, ok := reasonNames[r]; ok {
+		return name
+	}
+	return fmt.Sprintf("reason %d", uint8(r))
+}
+
+// ParseRevocationReason reads what String returns.
+func ParseRevocationReason(text string) (RevocationReason, error) {
+	names := make([]string, 0, len(reasonNames))
+	for _, reason := range slices.Sorted(maps.Keys(reasonNames)) {
+		if reasonNames[reason] == text {
+			return reason, nil
+		}
+		names = append(names, reasonNames[reason])
+	}
+	return 0, fmt.Errorf("reason %q is none of %s", text, strings.Join(names, ", "))
+}
+
+// Revocation says that a certificate is not to be trusted any more. It is never undone.
+type Revocation struct {
+	At     time.Time
+	Reason RevocationReason
+	By     string // who revoked it, for people
+}
+
+// Check returns what is wrong with a revocation.
+func (r Revocation) Check() error {
+	if _, ok := reasonNames[r.Reason]; !ok {
+		return fmt.Errorf("%s is not one for which a certificate can be revoked here", r.Reason)
+	}
+	if r.At.Year() < 1970 || r.At.Year() > 2200 {
+		return fmt.Errorf("the time of revocation %v is out of range", r.At)
+	}
+	return nil
 }
 
 // Query selects entries. Zero fields select everything.
@@ -113,6 +181,7 @@ type Query struct {
 	Since    time.Time // created at or after
 	Until    time.Time // created before
 	ValidAt  time.Time // issued, and NotBefore ≤ ValidAt ≤ NotAfter
+	Revoked  bool      // revoked
 	Limit    int       // at most 1000; zero means 100
 	After    Serial    // the last serial of the page before; empty for the first page
 }
@@ -135,6 +204,7 @@ var (
 	ErrDuplicate   = errors.New("serial is already in the ledger")
 	ErrTokenUsed   = errors.New("join token was already used")
 	ErrTokenGone   = errors.New("join token is unknown or has expired")
+	ErrNotIssued   = errors.New("nothing was issued under this serial")
 	ErrSettled     = errors.New("reservation is already settled")
 	ErrUnavailable = errors.New("ledger unavailable")
 )
@@ -154,6 +224,11 @@ type Ledger interface {
 
 	// Get returns the entry for a serial, or ErrNotFound.
 	Get(ctx context.Context, serial Serial) (Entry, error)
+	// Certificate returns the issued entry whose certificate is exactly der, or ErrNotFound. leaf is der's own serial number.
+	Certificate(ctx context.Context, leaf Serial, der []byte) (Entry, error)
+	// Revoke makes the revocation of an issued entry durable before it returns nil. An entry that is revoked already stays as it is, and Revoke
+	// returns nil. ErrNotFound if the serial was not reserved or is not settled, ErrNotIssued if it failed.
+	Revoke(ctx context.Context, serial Serial, revocation Revocation) error
 	// Find returns entries, newest first.
 	Find(ctx context.Context, query Query) ([]Entry, error)
 

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/chancery-ca/chancery/ca"
 	"github.com/chancery-ca/chancery/ca/identity"
 	"github.com/chancery-ca/chancery/ca/ledger"
 	"github.com/chancery-ca/chancery/internal/config"
@@ -18,6 +20,7 @@ import (
 type doors struct {
 	chancery, istio identity.Authenticator
 	clusters        clusters
+	authority       *ca.Authority // set once it is made, before anybody calls
 	checks          []telemetry.Check
 	// tasks run for as long as the server does.
 	tasks []func(context.Context) error
@@ -28,6 +31,7 @@ var authenticators = []func(*authentication) ([]tokenreview.Entry, error){
 	joinTokens,
 	idTokens,
 	serviceAccountTokens,
+	ownCertificates,
 }
 
 // authentication is what the authenticators of one door are made from.
@@ -38,6 +42,7 @@ type authentication struct {
 	tokens     ledger.Ledger
 	clusters   clusters
 	issuers    []issuer
+	authority  func() *ca.Authority
 	metrics    *tokenreview.Metrics
 	logger     *slog.Logger
 	addToReady func(telemetry.Check)
@@ -61,10 +66,18 @@ func newDoors(cfg *config.Config, tokens ledger.Ledger, registerer prometheus.Re
 	if err != nil {
 		return nil, err
 	}
+	for _, c := range d.clusters {
+		if c.view != nil {
+			if err := registerer.Register(c.view); err != nil {
+				return nil, err
+			}
+		}
+	}
 	d.follow(issuers)
 	build := func(door string, audiences []string) (identity.Authenticator, error) {
 		with := &authentication{
 			cfg: cfg, door: door, audiences: audiences, tokens: tokens, clusters: d.clusters, issuers: issuers, metrics: metrics, logger: logger,
+			authority:  func() *ca.Authority { return d.authority },
 			addToReady: func(check telemetry.Check) { d.checks = append(d.checks, check) },
 			addTask:    func(task func(context.Context) error) { d.tasks = append(d.tasks, task) },
 		}
@@ -126,6 +139,26 @@ func joinTokens(with *authentication) ([]tokenreview.Entry, error) {
 		return nil, err
 	}
 	return []tokenreview.Entry{{Accepts: "a join token", Authenticator: join}}, nil
+}
+
+// ownCertificates accepts certificates of this authority from callers who send no token.
+func ownCertificates(with *authentication) ([]tokenreview.Entry, error) {
+	settings := with.cfg.Authentication.Certificates
+	if !settings.Enabled {
+		return nil, nil
+	}
+	origins := make([]identity.Method, 0, len(settings.Origins))
+	for _, origin := range settings.Origins {
+		origins = append(origins, identity.Method(origin))
+	}
+	peer, err := tokenreview.NewPeer(with.tokens, tokenreview.PeerConfig{
+		TrustDomain: with.cfg.TrustDomain, Origins: origins, Grace: settings.Grace,
+		Authority: func() (anchors, issuers []*x509.Certificate) { return with.authority().Certificates() },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []tokenreview.Entry{{Accepts: "in the TLS handshake a certificate of this authority", Authenticator: peer}}, nil
 }
 
 // serviceAccountTokens sends each token to its cluster.

@@ -18,6 +18,7 @@ import (
 
 // backends are the signing backends by their name in signer.driver.
 var backends = map[string]func(cfg *config.Config, now time.Time) (signer.Signer, error){
+	"cfssl": cfsslBackend,
 	"local": localBackend,
 }
 

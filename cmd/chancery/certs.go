@@ -27,6 +27,7 @@ type listOptions struct {
 	config, identity, state      string
 	since, until, validAt, after string
 	limit                        int
+	revoked                      bool
 	output                       format
 }
 
@@ -68,12 +69,13 @@ func certsListCommand() *cobra.Command {
 	flags.StringVar(&options.until, "until", "", "only those asked for before: RFC 3339 time, or a duration back from now")
 	flags.StringVar(&options.validAt, "valid-at", "", "only certificates valid at: RFC 3339 time, or now")
 	flags.StringVar(&options.after, "after", "", "go on after this serial, the last of the page before")
+	flags.BoolVar(&options.revoked, "revoked", false, "only revoked certificates")
 	flags.IntVar(&options.limit, "limit", 100, "at most this many, up to 1000")
 	return cmd
 }
 
 func (o listOptions) query(now time.Time) (query ledger.Query, err error) {
-	query = ledger.Query{Identity: o.identity, State: ledger.State(o.state), Limit: o.limit}
+	query = ledger.Query{Identity: o.identity, State: ledger.State(o.state), Revoked: o.revoked, Limit: o.limit}
 	switch query.State {
 	case "", ledger.Reserved, ledger.Issued, ledger.Failed:
 	default:
@@ -181,6 +183,14 @@ type record struct {
 	IssuerKeyID string        `json:"issuer_key_id,omitempty"`
 	Reason      string        `json:"reason,omitempty"`
 	Certificate string        `json:"certificate,omitempty"`
+	Revoked     *revoked      `json:"revoked,omitempty"`
+}
+
+// revoked is the JSON form of a revocation.
+type revoked struct {
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason"`
+	By     string    `json:"by"`
 }
 
 func recordOf(entry ledger.Entry) record {
@@ -188,6 +198,9 @@ func recordOf(entry ledger.Entry) record {
 		Serial: entry.Serial.String(), State: entry.State, Identity: entry.Identity, Profile: entry.Profile, Rule: entry.Rule, Names: entry.Names,
 		Origin: entry.Origin, KeySHA256: fmt.Sprintf("%x", entry.KeyID), Created: entry.Created.UTC(), Settled: optional(entry.Settled),
 		NotBefore: optional(entry.Outcome.NotBefore), NotAfter: optional(entry.Outcome.NotAfter), Reason: entry.Outcome.Reason,
+	}
+	if r := entry.Revoked; r != nil {
+		out.Revoked = &revoked{At: r.At.UTC(), Reason: r.Reason.String(), By: r.By}
 	}
 	if len(entry.Outcome.IssuerKeyID) > 0 {
 		out.IssuerKeyID = fmt.Sprintf("%x", entry.Outcome.IssuerKeyID)
@@ -214,7 +227,11 @@ func listText(w io.Writer, entries []ledger.Entry, query ledger.Query) error {
 		if !entry.Outcome.NotAfter.IsZero() {
 			notAfter = entry.Outcome.NotAfter.UTC().Format(time.RFC3339)
 		}
-		_, rowErr := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", entry.Serial, entry.State, entry.Identity, entry.Profile,
+		state := string(entry.State)
+		if entry.Revoked != nil {
+			state = "revoked"
+		}
+		_, rowErr := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", entry.Serial, state, entry.Identity, entry.Profile,
 			entry.Created.UTC().Format(time.RFC3339), notAfter)
 		err = errors.Join(err, rowErr)
 	}
@@ -244,6 +261,9 @@ func showText(w io.Writer, entry ledger.Entry) error {
 	row("serial", r.Serial)
 	row("state", string(r.State))
 	row("reason", r.Reason)
+	if r.Revoked != nil {
+		row("revoked", fmt.Sprintf("%s, %s, by %s", r.Revoked.At.Format(time.RFC3339), r.Revoked.Reason, printable(r.Revoked.By)))
+	}
 	row("identity", r.Identity)
 	row("names", strings.Join(r.Names, ", "))
 	row("profile", r.Profile)
@@ -261,6 +281,10 @@ func showText(w io.Writer, entry ledger.Entry) error {
 	row("account", uid(r.Origin.Account, r.Origin.AccountUID))
 	row("pod", uid(r.Origin.Pod, r.Origin.PodUID))
 	row("node", uid(r.Origin.Node, r.Origin.NodeUID))
+	row("issuer", printable(r.Origin.Issuer))
+	row("subject", printable(r.Origin.Subject))
+	row("renews", r.Origin.Renews)
+	row("first method", r.Origin.FirstMethod)
 	row("key sha256", r.KeySHA256)
 	row("issuer key", r.IssuerKeyID)
 	if err := table.Flush(); err != nil {

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"chancery": m
 // they print into the scripts.
 func TestFileScripts(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"inspect*.txt", "verify*.txt", "lint*.txt"} {
+	for _, pattern := range []string{"inspect*.txt", "verify*.txt", "lint*.txt", "policy*.txt"} {
 		found, err := filepath.Glob(filepath.Join("testdata", pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -23,6 +23,6 @@ func TestFileScripts(t *testing.T) {
 	}
 	testscript.Run(t, testscript.Params{
 		Files: files, Setup: func(env *testscript.Env) error { return writeFixtures(env.WorkDir) }, RequireExplicitExec: true, RequireUniqueNames: true,
-		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "", Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": cmdExits},
 	})
 }

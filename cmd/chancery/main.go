@@ -77,7 +77,7 @@ Exit codes: 0 done; 1 refused or invalid; 2 usage or configuration; 3 unavailabl
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see: %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(initCommand(), serveCommand(), requestCommand(), tokenCommand(), certsCommand(), inspectCommand(), verifyCommand(), lintCommand(),
+	root.AddCommand(initCommand(), serveCommand(), requestCommand(), tokenCommand(), certsCommand(), revokeCommand(), inspectCommand(), verifyCommand(), lintCommand(),
 		configCommand(), policyCommand())
 	return root
 }

@@ -31,7 +31,7 @@ func policyExplainCommand() *cobra.Command {
 		Short: "Say which rule decides about a request, and what every other rule says",
 		Long: `Asks the rules of the configuration about one caller and request, exactly as the
 server would, and then every rule that the server would not have asked any more. The
-caller is a file with the keys of a case's principal (docs/policy.md), or --id, with
+caller is a file with a principal, as in a case (docs/policy.md), or --id, with
 --kubernetes for a service account. Without names the caller's own identity is meant.
 The rule for node proxies looks at running pods; it is not asked here.
 Exit code 0: the request is allowed; 1: it is denied; 2: something is wrong.`,
@@ -161,7 +161,8 @@ func (e explanation) write(out io.Writer) error {
 		fmt.Fprintf(&b, "deny (%s)\n  %s\n", a.Reason, printable(a.Message))
 	}
 	if len(e.Rules) > 0 {
-		table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		var cells strings.Builder
+		table := tabwriter.NewWriter(&cells, 0, 0, 2, ' ', 0)
 		fmt.Fprint(table, "\n\tRULE\tEFFECT\tANSWER\tDETAIL\n")
 		for _, r := range e.Rules {
 			mark := ""
@@ -172,6 +173,9 @@ func (e explanation) write(out io.Writer) error {
 		}
 		if err := table.Flush(); err != nil {
 			return err
+		}
+		for line := range strings.Lines(cells.String()) {
+			b.WriteString(strings.TrimRight(line, " \n") + "\n")
 		}
 	}
 	_, err := io.WriteString(out, b.String())

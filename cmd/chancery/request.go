@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -22,6 +24,7 @@ import (
 	"github.com/chancery-ca/chancery/ca/chain"
 	"github.com/chancery-ca/chancery/ca/ledger"
 	"github.com/chancery-ca/chancery/ca/pem"
+	"github.com/chancery-ca/chancery/internal/regularfile"
 	"github.com/chancery-ca/chancery/signer/keystore"
 )
 
@@ -29,6 +32,8 @@ type requestOptions struct {
 	server, serverName   string
 	root, fingerprint    string
 	tokenFile, joinToken string
+	certificate, key     string
+	keepKey              bool
 	out, profile         string
 	output               format
 	uris, dns, ips       []string
@@ -40,12 +45,13 @@ func requestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "request",
 		Short: "Get a certificate for this workload",
-		Long: `Makes a new P-256 key, asks the server for a certificate, checks the answer and writes
+		Long: `Makes a P-256 key, or keeps the one it has with --keep-key, asks the server for a certificate, checks the answer and writes
 three files to --out: key.pem (mode 0600), chain.pem (leaf first) and bundle.pem (trust
 anchors). The key never leaves this machine. Files of an earlier request are replaced, as
 one set, only when the new certificate is there.`,
 		Example: `  chancery request --server ca.example.org:8443 --root root.pem --token-file /var/run/secrets/tokens/chancery --out /run/certs
-  chancery request --server ca.example.org:8443 --fingerprint 5e3a… --join-token - --out /etc/web/tls < token`,
+  chancery request --server ca.example.org:8443 --fingerprint 5e3a… --join-token - --out /etc/web/tls < token
+  chancery request --server ca.example.org:8443 --root /etc/web/tls/bundle.pem --certificate /etc/web/tls/chain.pem --key /etc/web/tls/key.pem --out /etc/web/tls`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return options.run(cmd) },
 	}
@@ -56,6 +62,9 @@ one set, only when the new certificate is there.`,
 	flags.StringVar(&options.fingerprint, "fingerprint", "", "SHA-256 fingerprint of the root, as chancery init printed it")
 	flags.StringVar(&options.tokenFile, "token-file", "", "file with a service-account token")
 	flags.StringVar(&options.joinToken, "join-token", "", "file with a join token, \"-\" for standard input, or the token itself, which other users of the machine can then see")
+	flags.StringVar(&options.certificate, "certificate", "", "PEM file of a certificate from this server and its chain, to renew it")
+	flags.StringVar(&options.key, "key", "", "PEM file of that certificate's private key")
+	flags.BoolVar(&options.keepKey, "keep-key", false, "ask for a certificate for the key of --key instead of a new one")
 	flags.StringVar(&options.out, "out", "", "directory for key.pem, chain.pem and bundle.pem (required)")
 	flags.StringVar(&options.profile, "profile", "", "profile to issue under (default workload)")
 	flags.StringSliceVar(&options.uris, "uri", nil, "URI name wanted (repeatable; default the caller's own SPIFFE ID)")
@@ -66,8 +75,9 @@ one set, only when the new certificate is there.`,
 	outputFlag(cmd, &options.output)
 	cmd.MarkFlagsOneRequired("root", "fingerprint")
 	cmd.MarkFlagsMutuallyExclusive("root", "fingerprint")
-	cmd.MarkFlagsOneRequired("token-file", "join-token")
-	cmd.MarkFlagsMutuallyExclusive("token-file", "join-token")
+	cmd.MarkFlagsOneRequired("token-file", "join-token", "certificate")
+	cmd.MarkFlagsMutuallyExclusive("token-file", "join-token", "certificate")
+	cmd.MarkFlagsRequiredTogether("certificate", "key")
 	required(cmd, "server", "out")
 	return cmd
 }
@@ -81,8 +91,10 @@ func (o requestOptions) run(cmd *cobra.Command) error {
 		return usageError{fmt.Errorf("--timeout %s: it has to be positive", o.timeout)}
 	case o.lifetime < 0:
 		return usageError{fmt.Errorf("--lifetime %s: it has to be positive, or left out for the profile's default", o.lifetime)}
+	case o.keepKey && o.key == "":
+		return usageError{errors.New("--keep-key needs --certificate and --key")}
 	}
-	token, err := o.token(cmd)
+	token, held, err := o.credential(cmd)
 	if err != nil {
 		return err
 	}
@@ -96,14 +108,14 @@ func (o requestOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return explain(o.server, err)
 	}
-	connection, err := client.Dial(client.Config{Address: o.server, Roots: roots, ServerName: o.serverName})
+	connection, err := client.Dial(client.Config{Address: o.server, Roots: roots, ServerName: o.serverName, Certificate: held})
 	if err != nil {
 		return usageError{err}
 	}
 	defer connection.Close()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := o.newKey(held)
 	if err != nil {
-		return fmt.Errorf("making the key: %w", err)
+		return err
 	}
 	certificate, err := connection.Issue(ctx, client.Request{
 		Key: key, Token: token, Profile: o.profile, URIs: o.uris, DNSNames: o.dns, IPAddresses: o.ips, Lifetime: o.lifetime,
@@ -115,6 +127,51 @@ func (o requestOptions) run(cmd *cobra.Command) error {
 		return err
 	}
 	return o.report(cmd, certificate)
+}
+
+// credential returns what is shown to the server: a token, or a certificate with its key.
+func (o requestOptions) credential(cmd *cobra.Command) (token string, held *tls.Certificate, err error) {
+	if o.certificate == "" {
+		token, err = o.token(cmd)
+		return token, nil, err
+	}
+	text, err := regularfile.Read(o.certificate, maxChainFile)
+	if err != nil {
+		return "", nil, usageError{fmt.Errorf("--certificate: %w", err)}
+	}
+	chain, err := chain.ParsePEM(text)
+	if err != nil {
+		return "", nil, usageError{fmt.Errorf("--certificate %s: %w", o.certificate, err)}
+	}
+	key, err := keystore.LoadFile(o.key)
+	if err != nil {
+		return "", nil, usageError{fmt.Errorf("--key: %w", err)}
+	}
+	public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool })
+	if !ok || !public.Equal(chain[0].PublicKey) {
+		return "", nil, usageError{fmt.Errorf("--key %s is not the key of the first certificate in %s", o.key, o.certificate)}
+	}
+	held = &tls.Certificate{PrivateKey: key, Leaf: chain[0]}
+	for _, certificate := range chain {
+		held.Certificate = append(held.Certificate, certificate.Raw)
+	}
+	return "", held, nil
+}
+
+const maxChainFile = 1 << 20
+
+// newKey returns the key that the certificate is to be for.
+func (o requestOptions) newKey(held *tls.Certificate) (crypto.Signer, error) {
+	if o.keepKey {
+		if key, ok := held.PrivateKey.(crypto.Signer); ok {
+			return key, nil
+		}
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making the key: %w", err)
+	}
+	return key, nil
 }
 
 // maxToken bounds what is sent as a token; the server refuses more than this as well.
@@ -177,7 +234,7 @@ func (o requestOptions) roots(ctx context.Context) ([]*x509.Certificate, error) 
 var setNames = []string{"key.pem", "chain.pem", "bundle.pem"}
 
 // write puts the three files in place as one set.
-func (o requestOptions) write(key *ecdsa.PrivateKey, certificate *client.Certificate) error {
+func (o requestOptions) write(key crypto.Signer, certificate *client.Certificate) error {
 	text, err := keystore.Encode(key)
 	if err != nil {
 		return err

@@ -126,6 +126,7 @@ func (p *process) start(ctx context.Context, cfg *config.Config, doors *doors, r
 	if err != nil {
 		return startError(err)
 	}
+	doors.authority = p.authority
 	own, err := spiffeid.FromSegments(cfg.TrustDomain, "chancery", "server")
 	if err != nil {
 		return err

@@ -80,8 +80,37 @@ type Log struct {
 
 // Signer says who holds the signing key.
 type Signer struct {
-	Driver string      `yaml:"driver"` // local
+	Driver string      `yaml:"driver"` // local or cfssl
 	Local  LocalSigner `yaml:"local"`
+	CFSSL  CFSSLSigner `yaml:"cfssl"`
+}
+
+// CFSSLSigner says which CFSSL server signs, how it is known, and what it may choose itself. Server and AuthKey are empty unless the driver is used.
+type CFSSLSigner struct {
+	Server            string         `yaml:"server"`
+	ServerCAFile      string         `yaml:"server_ca_file" config:"path"`
+	ServerName        string         `yaml:"server_name"`
+	ClientCertificate string         `yaml:"client_certificate" config:"path"`
+	ClientKey         string         `yaml:"client_key" config:"path"`
+	AuthKey           string         `yaml:"auth_key" config:"reference"` // file:PATH or env:NAME
+	Roots             string         `yaml:"roots" config:"path"`
+	Chain             string         `yaml:"chain" config:"path"` // empty: the server is asked
+	Label             string         `yaml:"label"`
+	Profiles          []CFSSLProfile `yaml:"profiles"`
+	CSRSubjects       string         `yaml:"csr_subjects"` // refuse or send
+	Serials           string         `yaml:"serials"`      // reserved or server
+	AcceptEarlier     time.Duration  `yaml:"accept_earlier"`
+	AcceptShorter     time.Duration  `yaml:"accept_shorter"`
+	AcceptLonger      time.Duration  `yaml:"accept_longer"`
+	Timeout           time.Duration  `yaml:"timeout"`
+	MaxConnections    int            `yaml:"max_connections"`
+}
+
+// CFSSLProfile is what the CFSSL server calls one of the profiles.
+type CFSSLProfile struct {
+	Profile string `yaml:"profile"`
+	Name    string `yaml:"name"`
+	Label   string `yaml:"label" config:"optional"` // empty: that of CFSSLSigner
 }
 
 // LocalSigner names the files of the local driver.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -107,6 +108,9 @@ func (d *decoder) scalar(path string, node *yaml.Node, into reflect.Value, f fie
 		if p := v.String(); !filepath.IsAbs(p) {
 			v = reflect.ValueOf(filepath.Join(d.dir, p))
 		}
+	}
+	if name, ok := strings.CutPrefix(v.String(), "file:"); f.reference && ok && d.dir != "" && name != "" && !filepath.IsAbs(name) {
+		v = reflect.ValueOf("file:" + filepath.Join(d.dir, name))
 	}
 	into.Set(v)
 }

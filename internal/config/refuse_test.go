@@ -58,7 +58,7 @@ func TestRefuses(t *testing.T) {
 		"duration out of range":     {"server: {certificate_lifetime: 106752d}", "1: server.certificate_lifetime: needs a duration…"},
 		"unknown enum":              {"log: {format: jsn}", `1: log.format: "jsn" is not one of json, text; did you mean "json"?`},
 		"unknown level":             {"log: {level: INFO}", `1: log.level: "INFO" is not one of debug, info, warn, error`},
-		"unknown driver":            {"signer: {driver: vault}", `1: signer.driver: "vault" is not known; this version has local`},
+		"unknown driver":            {"signer: {driver: vault}", `1: signer.driver: "vault" is not one of local, cfssl`},
 		"empty trust domain":        {`trust_domain: ""`, "1: trust_domain: trust domain is missing"},
 		"bad trust domain":          {"trust_domain: Example.org", "1: trust_domain: trust domain characters are limited to lowercase letters, numbers, dots, dashes, and underscores"},
 		"trust domain as URI":       {"trust_domain: spiffe://a", `1: trust_domain: needs the name alone…`},

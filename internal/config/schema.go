@@ -7,7 +7,7 @@ import (
 )
 
 // field is one key of a section, read from the tags of a struct: `yaml:"key"` and, if need be, `config:"path"` for file names,
-// `config:"optional"` for a key that an entry of a list may lack, `config:"text"` for text that may have several lines, or more than one of them with a
+// `config:"optional"` for a key that an entry of a list may lack, `config:"text"` for text that may have several lines, `config:"reference"` for file:PATH or env:NAME, or more than one of them with a
 // comma between.
 type field struct {
 	key      string
@@ -15,6 +15,8 @@ type field struct {
 	path     bool
 	optional bool
 	text     bool
+	// reference means file:PATH or env:NAME, of which the path is one like those of path.
+	reference bool
 }
 
 // fields returns the keys of a section in their order. Unexported fields have no key.
@@ -29,6 +31,7 @@ func fields(t reflect.Type) []field {
 		options := strings.Split(f.Tag.Get("config"), ",")
 		all = append(all, field{
 			key: key, index: i, path: slices.Contains(options, "path"), optional: slices.Contains(options, "optional"), text: slices.Contains(options, "text"),
+			reference: slices.Contains(options, "reference"),
 		})
 	}
 	return all

@@ -121,10 +121,11 @@ func (v *checker) limits() {
 func (v *checker) drivers() {
 	c := v.config
 	v.oneOf("log.format", c.Log.Format, "json", "text")
-	v.oneOf("signer.driver", c.Signer.Driver, "local")
+	v.oneOf("signer.driver", c.Signer.Driver, "local", "cfssl")
 	v.filled("signer.local.certificate", c.Signer.Local.Certificate)
 	v.filled("signer.local.key", c.Signer.Local.Key)
 	v.filled("signer.local.roots", c.Signer.Local.Roots)
+	v.cfssl()
 	v.oneOf("ledger.driver", c.Ledger.Driver, "sqlite")
 	v.filled("ledger.sqlite.path", c.Ledger.SQLite.Path)
 }

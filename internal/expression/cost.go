@@ -10,7 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// What Kubernetes allows its own policies. A unit is some 0.1 µs.
+// What Kubernetes allows its own policies. A unit is some 0.1 µs, and in an evaluation of very many steps, in which the counting itself gets slower, more
+// than 1 µs.
 const (
 	// MaxCost is what one evaluation may cost, by the estimate when it is compiled and by count while it runs.
 	MaxCost = celconfig.PerCallLimit

@@ -14,7 +14,7 @@ func Chancery() Rules {
 				"internal/controller/queue", // what the controllers are made of; it knows nothing of the authority
 			}},
 			{2, []string{"signer", "ca/profile", "ca/authorize", "ca/lint", "tokenreview", "internal/agent/renewal", "internal/inspect"}},
-			{1, []string{"csr", "ca/chain", "ca/ledger", "ca/bundle", "api/client", "signer/keystore", "internal/config", "internal/config/cfsslimport"}},
+			{1, []string{"csr", "ca/chain", "ca/ledger", "ca/bundle", "api/client", "signer/keystore", "internal/admission", "internal/config", "internal/config/cfsslimport"}},
 			{0, []string{
 				"ca/errkind", "ca/identity", "ca/pem", "ca/der", "ca/keypolicy", "api/chancery/v1", "api/istio/v1",
 				"internal/telemetry", "internal/layers", "internal/regularfile", "internal/expression",
@@ -30,7 +30,7 @@ func Chancery() Rules {
 		},
 		Never: []Never{
 			// The agent runs beside workloads: it must not carry code that holds or uses an authority's key. What is excepted reads and compares.
-			{"cmd/chancery-agent", []string{"ca", "ca/*", "signer", "signer/*"},
+			{"cmd/chancery-agent", []string{"ca", "ca/*", "signer", "signer/*", "internal/expression"},
 				[]string{"ca/errkind", "ca/identity", "ca/pem", "ca/der", "ca/keypolicy", "ca/chain", "ca/bundle"}},
 		},
 	}

@@ -42,8 +42,8 @@ func newBed(t testing.TB, change func(*cfssltest.Config)) *bed {
 	issuer := b.hierarchy.Issuer
 	config := cfssltest.Config{
 		Authority: cfssltest.Authority{Certificate: issuer.Certificate, Key: issuer.Key}, Profiles: profiles(),
-		Default: cfssltest.Profile{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}, Expiry: 8760 * time.Hour},
-		Now:     func() time.Time { return now },
+		Default: cfssltest.Profile{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, Expiry: 8760 * time.Hour},
+		Now:     func() time.Time { return now }, Key: secret,
 	}
 	if change != nil {
 		change(&config)

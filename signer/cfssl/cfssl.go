@@ -186,7 +186,7 @@ func (s *Signer) compare(order signer.Order, leaf *x509.Certificate) error {
 	want, allowed := order.Leaf, s.config.Choices
 	switch {
 	case !allowed.Serial && leaf.SerialNumber.Cmp(want.Serial) != 0:
-		return wrong("its serial number is not the reserved %x; let the server's profile take it (\"client_provides_serial_numbers\": true), "+
+		return wrong("its serial number is not the reserved %x; let the server's profile take it (\"ClientProvidesSerialNumbers\": true), "+
 			"or allow it to choose (serials: server)", want.Serial)
 	case leaf.NotBefore.Before(want.NotBefore.Add(-allowed.Earlier)):
 		return wrong("it begins at %s, ordered was %s; CFSSL begins by the profile's \"backdate\", 5m if it has none: shorten it, or raise accept_earlier (%s)",

@@ -23,7 +23,7 @@ type signRequest struct {
 	Subject subject `json:"subject"`
 	Profile string  `json:"profile"`
 	Label   string  `json:"label"`
-	// Serial is taken only by profiles with client_provides_serial_numbers.
+	// Serial is taken only by profiles with ClientProvidesSerialNumbers.
 	Serial *big.Int `json:"serial,omitempty"`
 }
 
@@ -76,7 +76,7 @@ func (s *Signer) authsign(order signer.Order) ([]byte, error) {
 	}
 	if !s.config.SendsSubject && !isEmptyName(order.Request.RawSubject()) {
 		return nil, fmt.Errorf("%w: the request has a subject, which the CFSSL server would copy into the certificate; make the request without one, "+
-			"or the operator gives the server's profile a \"csr_whitelist\" without subject and sets csr_subjects: send", signer.ErrPermanent)
+			"or the operator gives the server's profile a \"CSRWhitelist\" without subject and sets csr_subjects: send", signer.ErrPermanent)
 	}
 	profile := s.profile(order.Profile)
 	request := signRequest{

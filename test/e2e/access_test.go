@@ -28,6 +28,7 @@ var (
 type access struct {
 	kubeconfig string // path
 	user       string // as the cluster names it
+	cluster    *kubetest.Cluster
 }
 
 // newAccess makes a service account that may do what the rules say, and nothing else.
@@ -36,21 +37,29 @@ func newAccess(t *testing.T, c *kubetest.Cluster, rules ...rbacv1.PolicyRule) ac
 	namespace, account := c.Namespace(t), "chancery"
 	c.ServiceAccount(t, namespace, account)
 	token := noted(c.Token(t, kubetest.TokenOptions{Namespace: namespace, ServiceAccount: account, Lifetime: 4 * time.Hour}))
+	a := access{kubeconfig: writeAccess(t, c, token), user: "system:serviceaccount:" + namespace + ":" + account, cluster: c}
 	if len(rules) > 0 {
-		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-chancery"}, Rules: rules}
-		if _, err := c.Client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		binding := &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}},
-		}
-		if _, err := c.Client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		a.grant(t, rules...)
 	}
-	return access{kubeconfig: writeAccess(t, c, token), user: "system:serviceaccount:" + namespace + ":" + account}
+	return a
+}
+
+// grant gives the account more rights.
+func (a access) grant(t *testing.T, rules ...rbacv1.PolicyRule) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "chancery-"}, Rules: rules}
+	role, err := a.cluster.Client.RbacV1().ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: a.user}},
+	}
+	if _, err := a.cluster.Client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // client is a client with the access.

@@ -3,7 +3,10 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,6 +63,55 @@ func TestLiveness(t *testing.T) {
 			staysRefused(t, connection, token)
 		}
 		t.Logf("%d of 10 tokens were reviewed; the slowest refusal came after %s", reviews, slowest)
+	})
+
+	// An API server hears of a deletion by a watch of its own, so it can be behind the server's view: what it says then must not be remembered.
+	t.Run("many pods are deleted while they call", func(t *testing.T) {
+		const pods, callersEach = 30, 2
+		workloads, tokens := make([]workload, pods), make([]string, pods)
+		namespace, node := c.Namespace(t), c.Node(t, "node-of-many")
+		account := c.ServiceAccount(t, namespace, "cart")
+		for i := range workloads {
+			workloads[i] = workload{cluster: c, account: account, node: node, pod: c.Pod(t, kubetest.PodOptions{
+				Namespace: namespace, Name: fmt.Sprintf("cart-%d", i), ServiceAccount: account.Name, Node: node.Name,
+			})}
+			tokens[i] = workloads[i].token(t, audience)
+		}
+		deleted := make([]atomic.Int64, pods) // when, in Unix nanoseconds; zero before
+		over := make(chan struct{})
+		var callers sync.WaitGroup
+		var late, certificates atomic.Int64
+		for i := range pods * callersEach {
+			callers.Go(func() {
+				pod := i % pods
+				for {
+					select {
+					case <-over:
+						return
+					default:
+					}
+					at := deleted[pod].Load()
+					since := time.Since(time.Unix(0, at))
+					if present(t, connection, tokens[pod]) == nil {
+						certificates.Add(1)
+						if at != 0 && since > refusalBound {
+							late.Add(1)
+						}
+					}
+				}
+			})
+		}
+		for i, w := range workloads {
+			c.DeletePod(t, w.pod)
+			deleted[i].Store(time.Now().UnixNano())
+		}
+		<-time.After(3 * refusalBound)
+		close(over)
+		callers.Wait()
+		t.Logf("%d certificates, %d of them later than %s after the deletion of their pod", certificates.Load(), late.Load(), refusalBound)
+		if late.Load() > 0 || certificates.Load() < pods {
+			t.Fail()
+		}
 	})
 
 	t.Run("a pod comes again under its name", func(t *testing.T) {

@@ -21,7 +21,11 @@ func TestLeastRights(t *testing.T) {
 	s, w := startServer(t, livenessSettings(c, account.kubeconfig)), newWorkload(t)
 	connection := s.dial(t, s.grpc)
 	s.awaitView(t, connection, w)
-	if code, body := s.ready(t); code != http.StatusOK || strings.Contains(body, "[!]") {
+	code, body := s.ready(t)
+	if !eventually(t, 10*time.Second, func() bool { // a report is good for two seconds
+		code, body = s.ready(t)
+		return !strings.Contains(body, "[!]")
+	}) || code != http.StatusOK {
 		t.Errorf("readyz: %d\n%s", code, body)
 	}
 	var used []string
@@ -87,4 +91,31 @@ func TestMissingRights(t *testing.T) {
 			s.log.await(t, 5*time.Second, `"msg":"the view of the cluster is not up to date"`, `"believed":false`, test.said)
 		})
 	}
+}
+
+// TestRightsComeLater gives a running server the right to follow the cluster. It needs no restart, and what it was told about a token before it had a view does
+// not outlive the pod.
+func TestRightsComeLater(t *testing.T) {
+	t.Parallel() // it waits for most of the time
+	c := kube(t)
+	account := newAccess(t, c, mayReview)
+	s, w := startServer(t, livenessSettings(c, account.kubeconfig)), newWorkload(t)
+	connection := s.dial(t, s.grpc)
+	token, tokens := w.token(t, audience), w.tokens(t, audience)
+	if how := s.verified(t, connection, token); how != byReview {
+		t.Fatalf("verified by %q", how)
+	}
+	account.grant(t, mayFollow)
+	granted := time.Now()
+	if !eventually(t, 30*time.Second, func() bool {
+		mustPresent(t, connection, token) // so that it is remembered at any time
+		return s.verified(t, connection, tokens()) == byLiveness
+	}) {
+		t.Fatal("the right does not come through")
+	}
+	t.Logf("by its view %s after it got the right", time.Since(granted).Round(100*time.Millisecond))
+	deleted := time.Now()
+	c.DeletePod(t, w.pod)
+	t.Logf("refused %s after the deletion of the pod", refused(t, connection, deleted, same(token)))
+	staysRefused(t, connection, token)
 }

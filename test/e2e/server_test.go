@@ -50,6 +50,8 @@ func startServer(t *testing.T, changes settings) *server {
 	s := &server{
 		config: filepath.Join(dir, "chancery.yaml"), rootFile: filepath.Join(dir, "pki", "roots.pem"), roots: x509.NewCertPool(), log: newJournal(),
 	}
+	// tests ask more often than workloads do
+	configure(t, s.config, settings{"limits.identity_rate": 0, "limits.node_rate": 0})
 	configure(t, s.config, changes)
 	s.roots.AppendCertsFromPEM(readFile(t, s.rootFile))
 

@@ -61,6 +61,10 @@ func Run(t *testing.T, fresh func(t testing.TB) Store) {
 		"what a crash left open stays reserved and gives its token back": recovers,
 		"another process sees what is open and adds tokens":              sharesWithOthers,
 		"a closed ledger is unavailable":                                 refusesWhenClosed,
+		"a certificate is found by itself":                               findsCertificate,
+		"a revocation is durable and stays as it was":                    revokes,
+		"only what was issued is revoked":                                revokesIssued,
+		"find selects what is revoked":                                   findsRevoked,
 		"a probe writes":                                                 probes,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })

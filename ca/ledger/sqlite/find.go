@@ -17,8 +17,9 @@ const (
 	maxLimit     = 1000
 )
 
-const columns = `c.id, c.serial, i.name, c.state, c.settled, c.not_before, c.not_after, c.issuer, c.reason, c.detail, c.certificate
-	FROM certificates c JOIN identities i ON i.id = c.identity`
+const columns = `c.id, c.serial, i.name, c.state, c.settled, c.not_before, c.not_after, c.issuer, c.reason, c.detail, c.certificate,
+	r.revoked, r.reason, r.by
+	FROM certificates c JOIN identities i ON i.id = c.identity LEFT JOIN revocations r ON r.serial = c.serial`
 
 // Get implements ledger.Ledger.
 func (l *Ledger) Get(ctx context.Context, serial ledger.Serial) (entry ledger.Entry, err error) {
@@ -115,7 +116,7 @@ func (v *view) find(query ledger.Query) ([]placed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if query.ValidAt.IsZero() && (query.State == "" || query.State == ledger.Reserved) {
+	if !query.Revoked && query.ValidAt.IsZero() && (query.State == "" || query.State == ledger.Reserved) {
 		open, err := v.open(func(l *line) bool {
 			return b.from <= l.id && l.id < b.below && (query.Identity == "" || query.Identity == l.identity)
 		})
@@ -184,6 +185,9 @@ func (b bounds) conditions() (conditions, error) {
 	if b.Identity != "" {
 		c = c.and("c.identity = (SELECT id FROM identities WHERE name = ?)", b.Identity)
 	}
+	if b.Revoked {
+		c = c.and("c.serial IN (SELECT serial FROM revocations)")
+	}
 	switch b.State {
 	case "":
 	case ledger.Issued:
@@ -235,9 +239,11 @@ func (v *view) rows(query string, args ...any) (entries []placed, err error) {
 			serial, issuer, certificate  []byte
 			state                        int64
 			settled, notBefore, notAfter sql.NullInt64
-			reason                       sql.NullString
+			reason, by                   sql.NullString
+			revoked, why                 sql.NullInt64
 		)
-		err := rows.Scan(&l.id, &serial, &l.identity, &state, &settled, &notBefore, &notAfter, &issuer, &reason, &l.detail, &certificate)
+		err := rows.Scan(&l.id, &serial, &l.identity, &state, &settled, &notBefore, &notAfter, &issuer, &reason, &l.detail, &certificate,
+			&revoked, &why, &by)
 		if err != nil {
 			return nil, err
 		}
@@ -249,6 +255,7 @@ func (v *view) rows(query string, args ...any) (entries []placed, err error) {
 		if e.State, err = stateOf(state); err != nil {
 			return nil, err
 		}
+		e.Revoked = revocation(revoked, why, by)
 		e.Outcome = ledger.Outcome{Serial: l.serial, Certificate: certificate, IssuerKeyID: issuer, Reason: reason.String}
 		for from, to := range map[*sql.NullInt64]*time.Time{
 			&settled: &e.Settled, &notBefore: &e.Outcome.NotBefore, &notAfter: &e.Outcome.NotAfter,

@@ -129,7 +129,7 @@ func TestSchemaVersions(t *testing.T) {
 	must(t, mustOpen(t, Config{Path: path}).Close())
 	alter(t, path, "PRAGMA user_version = 99")
 	for _, config := range []Config{{Path: path}, {Path: path, Shared: true}, {Path: path, ReadOnly: true}} {
-		refuse(t, config, "schema 99", "newer Chancery", "schema 1")
+		refuse(t, config, "schema 99", "newer Chancery", "schema 2")
 	}
 	// An older file: a reader leaves it alone, and so does a tool while a server has it open.
 	alter(t, path, "PRAGMA user_version = 0")
@@ -138,6 +138,26 @@ func TestSchemaVersions(t *testing.T) {
 	must(t, err)
 	defer held.release()
 	refuse(t, Config{Path: path, Shared: true}, "older than this program")
+}
+
+// TestUpgrade opens a file as the first version left it.
+func TestUpgrade(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	old := mustOpen(t, Config{Path: path})
+	in := benchIntent(1)
+	must(t, old.Reserve(t.Context(), in))
+	must(t, old.Commit(t.Context(), outcomeOf(in)))
+	must(t, old.Close())
+	alter(t, path, "DROP TABLE revocations; DROP TABLE leaf_serials; PRAGMA user_version = 1")
+	refuse(t, Config{Path: path, ReadOnly: true}, "schema 1", "start this version's server once")
+
+	upgraded := mustOpen(t, Config{Path: path})
+	must(t, upgraded.Revoke(t.Context(), in.Serial, ledger.Revocation{At: time.Now(), By: "a test"}))
+	entry, err := upgraded.Certificate(t.Context(), in.Serial, outcomeOf(in).Certificate)
+	must(t, err)
+	if entry.Revoked == nil || entry.Identity != in.Identity {
+		t.Errorf("it is %+v", entry)
+	}
 }
 
 func TestForeignFilesAreRefused(t *testing.T) {
@@ -240,7 +260,7 @@ func TestSettings(t *testing.T) {
 		return nil, nil
 	}}, false))
 	want := map[string]string{
-		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "application_id": fmt.Sprint(applicationID), "user_version": "1",
+		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "application_id": fmt.Sprint(applicationID), "user_version": "2",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -124,6 +124,10 @@ func appendOrigin(b []byte, o *ledger.Origin) []byte {
 		{`,"pod_uid":`, o.PodUID},
 		{`,"node":`, o.Node},
 		{`,"node_uid":`, o.NodeUID},
+		{`,"issuer":`, o.Issuer},
+		{`,"subject":`, o.Subject},
+		{`,"renews":`, o.Renews},
+		{`,"first_method":`, o.FirstMethod},
 	} {
 		if field.value != "" {
 			b = quote(append(b, field.key...), field.value)

@@ -143,6 +143,11 @@ func (g *group) addCertificate(r *line, outcome *ledger.Outcome, state int64) er
 	} else {
 		reason = outcome.Reason
 	}
+	if leaf := outcome.LeafSerial; state == issued && leaf != "" && leaf != r.serial {
+		if _, err := g.statements.addLeafSerial.exec([]byte(leaf), []byte(r.serial)); err != nil {
+			return err
+		}
+	}
 	for {
 		_, err := g.statements.addCertificate.exec(r.id, []byte(r.serial), identity, state, settled, span, notBefore, notAfter, issuer,
 			reason, r.detail, certificate)

@@ -11,6 +11,7 @@ type statements struct {
 	pruneTokens                        *stmt
 	bundle, addBundle                  *stmt
 	probe                              *stmt
+	state, revoke, addLeafSerial       *stmt
 }
 
 func prepareAll(c *conn) (s statements, err error) {
@@ -36,6 +37,9 @@ func prepareAll(c *conn) (s statements, err error) {
 		{&s.pruneTokens, "DELETE FROM join_tokens WHERE expires < ?"},
 		{&s.bundle, "SELECT sequence, hash FROM bundles ORDER BY sequence DESC LIMIT 1"},
 		{&s.addBundle, "INSERT INTO bundles (sequence, hash, created) VALUES (?, ?, ?)"},
+		{&s.state, "SELECT state FROM certificates WHERE serial = ?"},
+		{&s.revoke, "INSERT INTO revocations (serial, revoked, reason, by) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"},
+		{&s.addLeafSerial, "INSERT INTO leaf_serials (leaf, serial) VALUES (?, ?) ON CONFLICT DO NOTHING"},
 		{&s.probe, "INSERT INTO probe (id, at) VALUES (1, ?) ON CONFLICT DO UPDATE SET at = excluded.at"},
 	} {
 		if *p.to, err = c.prepare(p.text); err != nil {
@@ -48,7 +52,7 @@ func prepareAll(c *conn) (s statements, err error) {
 func (s *statements) close() {
 	for _, p := range []*stmt{
 		s.begin, s.commit, s.rollback, s.known, s.has, s.addIntents, s.dropIntents, s.identity, s.addIdentity, s.addCertificate, s.addToken,
-		s.consume, s.giveBack, s.token, s.pruneTokens, s.bundle, s.addBundle, s.probe,
+		s.consume, s.giveBack, s.token, s.pruneTokens, s.bundle, s.addBundle, s.probe, s.state, s.revoke, s.addLeafSerial,
 	} {
 		if p != nil {
 			_ = p.close() // the connection is closed next, and reports what is wrong with it

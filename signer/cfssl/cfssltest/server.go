@@ -7,18 +7,16 @@ package cfssltest
 
 import (
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -45,9 +43,9 @@ type Authority struct {
 type Profile struct {
 	ExtKeyUsage      []x509.ExtKeyUsage
 	Expiry, Backdate time.Duration
-	// ClientSerials is client_provides_serial_numbers.
+	// ClientSerials is ClientProvidesSerialNumbers.
 	ClientSerials bool
-	// DropsSubject is a csr_whitelist without subject.
+	// DropsSubject is a CSRWhitelist without subject.
 	DropsSubject bool
 }
 
@@ -71,6 +69,8 @@ type Config struct {
 	Default   Profile
 	// Now is the server's clock; nil means time.Now.
 	Now func() time.Time
+	// Key is the authentication key in hexadecimal; empty means a random one.
+	Key string
 	// ClientCAs make the server ask for a client certificate.
 	ClientCAs *x509.CertPool
 	// Socket is the path of a unix socket to listen on without TLS; empty means TLS on a free port of 127.0.0.1.
@@ -104,23 +104,27 @@ func New(t testing.TB, config Config) *Server {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	s := &Server{config: config, key: make([]byte, sha256.Size), open: make(map[net.Conn]bool)}
-	_, err := rand.Read(s.key)
+	s := &Server{config: config, open: make(map[net.Conn]bool)}
+	if s.Key = config.Key; s.Key == "" {
+		s.Key = hex.EncodeToString(randomOctets(sha256.Size))
+	}
+	var err error
+	s.key, err = hex.DecodeString(s.Key)
 	must(t, err)
-	s.Key = hex.EncodeToString(s.key)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/v1/cfssl/authsign", s.authsign)
 	mux.HandleFunc("/api/v1/cfssl/info", s.info)
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)
 		if fault := s.fault.Load(); fault != nil {
+			_, _ = io.Copy(io.Discard, r.Body) // only then does net/http notice a caller that goes
 			(*fault)(w, r)
 			return
 		}
 		mux.ServeHTTP(w, r)
 	}))
 	s.http.Config.ConnState = s.connection
-	s.http.Config.ErrorLog = quiet()
+	s.http.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // broken handshakes are what tests make
 	if config.Socket != "" {
 		listener, err := net.Listen("unix", config.Socket)
 		must(t, err)
@@ -181,34 +185,15 @@ func (s *Server) connection(c net.Conn, state http.ConnState) {
 		s.most = max(s.most, len(s.open))
 	case http.StateClosed, http.StateHijacked:
 		delete(s.open, c)
+	default: // it stays open
 	}
 }
 
 func (s *Server) tls(t testing.TB) *tls.Config {
 	t.Helper()
-	now := s.config.Now()
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "CFSSL server CA"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, SubjectKeyId: []byte("tls"),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, ca, ca, caKey.Public(), caKey)
-	must(t, err)
-	s.CA, err = x509.ParseCertificate(der)
-	must(t, err)
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(12 * time.Hour), KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"cfssl.example.org"},
-	}
-	if s.config.TLS != nil {
-		s.config.TLS(template)
-	}
-	leaf, err := x509.CreateCertificate(rand.Reader, template, s.CA, key.Public(), caKey)
-	must(t, err)
-	config := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{leaf}, PrivateKey: key}}, MinVersion: tls.VersionTLS12, Time: s.config.Now}
+	material := NewTLS(t, s.config.Now(), s.config.TLS)
+	s.CA = material.CA
+	config := &tls.Config{Certificates: []tls.Certificate{material.Certificate}, MinVersion: tls.VersionTLS12, Time: s.config.Now}
 	if s.config.ClientCAs != nil {
 		config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, s.config.ClientCAs
 	}
@@ -301,10 +286,9 @@ func (s *Server) leaf(p Profile, request *x509.CertificateRequest, hosts []strin
 	}
 	leaf.Serial = serial
 	if !p.ClientSerials {
-		var octets [20]byte
-		_, _ = rand.Read(octets[:]) // it never fails
+		octets := randomOctets(20)
 		octets[0] &= 0x7f
-		leaf.Serial = new(big.Int).SetBytes(octets[:])
+		leaf.Serial = new(big.Int).SetBytes(octets)
 	} else if serial == nil {
 		return leaf, &Refusal{http.StatusBadRequest, 1400, "Missing serial number in request"}
 	}
@@ -354,6 +338,12 @@ func write(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(value) // the caller may be gone
+}
+
+func randomOctets(n int) []byte {
+	octets := make([]byte, n)
+	_, _ = rand.Read(octets) // it never fails
+	return octets
 }
 
 func must(t testing.TB, err error) {
