@@ -18,6 +18,9 @@ import (
 // maxClaimDepth bounds how deep claims are nested.
 const maxClaimDepth = 8
 
+// maxSPIFFEID is how long a SPIFFE ID may be (SPIFFE-ID §2.3).
+const maxSPIFFEID = 2048
+
 // ownPath begins the paths of the authority's own identities, which nobody is mapped to.
 const ownPath = "/chancery"
 
@@ -141,6 +144,8 @@ func (o *OIDC) identify(ctx context.Context, claims map[string]any) (spiffeid.ID
 		return spiffeid.ID{}, o.notMapped(fmt.Errorf("the mapping gives %.300q, which is neither a SPIFFE ID nor a path of one: %w", text, err))
 	case !id.MemberOf(o.config.TrustDomain):
 		return spiffeid.ID{}, o.notMapped(fmt.Errorf("the mapping gives %.300q, which is outside of trust domain %s", text, o.config.TrustDomain.Name()))
+	case len(id.String()) > maxSPIFFEID:
+		return spiffeid.ID{}, o.notMapped(fmt.Errorf("the mapping gives %.300q and more, which is longer than a SPIFFE ID may be", text))
 	case id.Path() == "", id.Path() == ownPath, strings.HasPrefix(id.Path(), ownPath+"/"):
 		return spiffeid.ID{}, o.notMapped(fmt.Errorf("the mapping gives %.300q, which is the authority's own", text))
 	}

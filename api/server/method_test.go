@@ -194,7 +194,7 @@ func TestInFlightLimit(t *testing.T) {
 	await(t, arrived, "the first call at the signer")
 	go call(second)
 	for b.server.admit.limiter.State().Queued == 0 {
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 	}
 
 	_, err := b.issue()

@@ -7,6 +7,8 @@ import "errors"
 type Reason string
 
 // Reasons about the credential.
+//
+//nolint:gosec // G101: these are words about credentials
 const (
 	NoCredential        Reason = "no_credential"        // none was sent
 	UnknownCredential   Reason = "unknown_credential"   // of no kind that is accepted
@@ -15,7 +17,7 @@ const (
 	WrongIssuer         Reason = "wrong_issuer"         // made by someone who is not trusted for it
 	UnknownCluster      Reason = "unknown_cluster"      // of a cluster that is not configured
 	BadSignature        Reason = "bad_signature"        // no key of its issuer made it, or its algorithm is not accepted
-	CredentialExpired   Reason = "credential_expired"   //
+	CredentialExpired   Reason = "credential_expired"   // its time is over
 	NotYetValid         Reason = "not_yet_valid"        // it begins in the future
 	NotBound            Reason = "not_bound"            // bound to nothing that lives, or not to what is accepted
 	ObjectGone          Reason = "object_gone"          // the pod, service account or node that it names does not exist, or is another one by now
@@ -24,7 +26,7 @@ const (
 	TokenUnknown        Reason = "token_unknown"        // a join token that never was, or has expired
 	NotMapped           Reason = "not_mapped"           // a good token of an issuer whose mapping gives it no identity
 	UnknownCertificate  Reason = "unknown_certificate"  // not of this authority, or not in its ledger
-	CertificateRevoked  Reason = "certificate_revoked"  //
+	CertificateRevoked  Reason = "certificate_revoked"  // a certificate of this authority that was revoked
 	NotRenewable        Reason = "not_renewable"        // a good certificate that may not be renewed by itself
 )
 
@@ -33,7 +35,7 @@ const (
 	BadRequest      Reason = "bad_request"      // a field breaks its format
 	BadCSR          Reason = "bad_csr"          // the request does not parse, or its signature is not by its key
 	KeyRefused      Reason = "key_refused"      // the key is of a kind, strength or list that is refused
-	UnknownProfile  Reason = "unknown_profile"  //
+	UnknownProfile  Reason = "unknown_profile"  // there is none of this name
 	NamesMismatch   Reason = "names_mismatch"   // the names do not fit each other or the profile
 	LifetimeRefused Reason = "lifetime_refused" // shorter than the profile allows
 	NotAllowed      Reason = "not_allowed"      // no rule allows it
@@ -50,8 +52,8 @@ const (
 	DeadlineTooNear    Reason = "deadline_too_near"   // it cannot be done in the time that the caller gives
 	ClusterUnavailable Reason = "cluster_unavailable" // the cluster could not be asked
 	IssuerUnavailable  Reason = "issuer_unavailable"  // the keys of a token's issuer could not be had
-	LedgerUnavailable  Reason = "ledger_unavailable"  //
-	SignerUnavailable  Reason = "signer_unavailable"  //
+	LedgerUnavailable  Reason = "ledger_unavailable"  // the ledger cannot record or answer
+	SignerUnavailable  Reason = "signer_unavailable"  // the signing backend does not answer
 	SignerWrong        Reason = "signer_wrong"        // the backend's answer was refused by the checker
 )
 

@@ -80,7 +80,7 @@ func TestOutageWithView(t *testing.T) {
 		c.DeletePod(t, gone.pod)
 		deleted := time.Now()
 		var err error
-		if !eventually(t, time.Minute, func() bool { err = present(t, fromView, goneTokens()); return err != nil }) {
+		if !eventually(t, 15*time.Second, func() bool { err = present(t, fromView, goneTokens()); return err != nil }) { // a broken watch is taken up again after at most 10 s
 			t.Fatalf("it still gets certificates %s later", time.Since(deleted))
 		}
 		t.Logf("refused %s after its deletion, %s after the API server was back", time.Since(deleted).Round(time.Millisecond), time.Since(back).Round(time.Millisecond))
@@ -192,6 +192,7 @@ func TestTokenKeysRotate(t *testing.T) {
 		t.Fatal("the API server takes tokens by a key that it does not list")
 	}
 	mustRefuse(t, present(t, fromReview, next()), "")
+	t.Logf("without a reason to fetch the keys again, a token by the old key gets: %v", present(t, fromView, next()))
 	// The set is fetched again every few minutes, and when a token names a key that is not in it.
 	stranger := kubetest.SignToken(t, newKey(t), "unknown", kubetest.ClaimsOf(t, w.token(t, audience)))
 	var err error

@@ -151,7 +151,9 @@ func TestLiveness(t *testing.T) {
 
 	t.Run("a node comes again under its name", func(t *testing.T) {
 		w := newWorkload(t)
-		old := nodeToken(t, w)
+		s.awaitView(t, connection, w)
+		old, oldOfPod := nodeToken(t, w), w.token(t, audience)
+		mustPresent(t, connection, oldOfPod)
 		if how := s.verified(t, connection, old); how != byLiveness && how != byReview {
 			t.Errorf("verified by %q", how)
 		}
@@ -162,6 +164,11 @@ func TestLiveness(t *testing.T) {
 		w.node = c.Node(t, w.node.Name)
 		mustPresent(t, connection, nodeToken(t, w))
 		t.Logf("refused %s after the deletion", refused(t, connection, deleted, same(old)))
+		if !c.Accepts(t, oldOfPod, audience) {
+			t.Error("the API server looks at the node of a pod's token, too, by now: the manual says that it does not")
+		}
+		t.Logf("the token of a pod on it is refused %s after the deletion", refused(t, connection, deleted, same(oldOfPod)))
+		mustPresent(t, connection, w.token(t, audience)) // which names the new node
 	})
 
 	t.Run("a pod that is ending", func(t *testing.T) {
@@ -173,6 +180,16 @@ func TestLiveness(t *testing.T) {
 		}
 		for range 20 { // before and after the watch has told
 			mustPresent(t, connection, w.token(t, audience))
+		}
+	})
+
+	t.Run("a pod that has ended", func(t *testing.T) {
+		w := newWorkload(t)
+		s.awaitView(t, connection, w)
+		c.SetPhase(t, w.pod, corev1.PodSucceeded)
+		how, tokens := "", w.tokens(t, audience)
+		if !eventually(t, refusalBound, func() bool { how = s.verified(t, connection, tokens()); return how == byReview }) {
+			t.Errorf("verified by %q; the view does not vouch for it any more, so the API server decides, which lets it", how)
 		}
 	})
 

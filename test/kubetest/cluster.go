@@ -93,7 +93,8 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 		Binary:     binary,
 	}
 	c.args = append([]string{"up", "--dir=" + dir}, o.up...)
-	c.args = append(append(c.args, "--"), o.apiServerFlags...)
+	// Without it an API server that has watches waits for them when it is to stop.
+	c.args = append(append(c.args, "--", "--shutdown-watch-termination-grace-period=1s"), o.apiServerFlags...)
 	if o.audit {
 		flags, err := c.auditFlags()
 		if err != nil {
