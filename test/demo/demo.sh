@@ -90,13 +90,20 @@ run chancery certs list --config ca/chancery.yaml
 serial=$(chancery certs list --config ca/chancery.yaml --identity spiffe://demo.example/vm/web-1 -o json | sed -n 's/.*"serial": "\([0-9a-f]*\)".*/\1/p')
 run chancery certs show --config ca/chancery.yaml "$serial" | sed '/-----BEGIN/,$d'
 
-say "The next certificate, with a new key. The files change as one set; the bundle that is there vouches for the server now."
-chancery token create --config ca/chancery.yaml --identity spiffe://demo.example/vm/web-1 2>/dev/null >token
+say "The next certificate, with a new key: the one that it holds is its credential now. The files change as one set."
 before=$(openssl x509 -in web-1/chain.pem -noout -serial)
-run chancery request --server "$grpc" --root web-1/bundle.pem --join-token token --out web-1
+run chancery request --server "$grpc" --root web-1/bundle.pem --certificate web-1/chain.pem --key web-1/key.pem --out web-1
 after=$(openssl x509 -in web-1/chain.pem -noout -serial)
 [ "$before" != "$after" ] || fail "the certificate is still the old one"
 openssl verify -CAfile ca/pki/roots.pem -untrusted web-1/chain.pem web-1/chain.pem >/dev/null || fail "the new certificate does not verify"
+
+say "Revoked, it renews nothing any more."
+run chancery revoke --config ca/chancery.yaml --reason key-compromise "${after#serial=}"
+if run chancery request --server "$grpc" --root web-1/bundle.pem --certificate web-1/chain.pem --key web-1/key.pem --out again; then
+    fail "a revoked certificate renewed itself"
+else
+    echo "(exit code $?)"
+fi
 
 say "The server stops when it is told to: calls under way are finished first."
 echo '$ kill -TERM %1'
