@@ -8,7 +8,7 @@ VERSION = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 GOLANGCI_LINT := go tool -modfile=tools/lint/go.mod golangci-lint
 BUF := go tool -modfile=tools/gen/go.mod buf
 
-.PHONY: help build test e2e demo bench conformance lint generate generate-check fmt fuzz-smoke
+.PHONY: help build test e2e demo bench pacing conformance lint generate generate-check fmt fuzz-smoke
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ demo: build ## show everything once, from an empty directory to a renewed certif
 
 bench: ## measure issuance
 	go run ./test/bench
+
+pacing: ## simulate how the renewals of 100,000 agents come back
+	go run ./test/pacing
 
 conformance: ## judge public test suites and write docs/conformance.md
 	cd test/conformance && go run . -write ../../docs/conformance.md

@@ -26,25 +26,34 @@ import (
 	"github.com/chancery-ca/chancery/signer"
 )
 
-// Dependencies are what an Authority works with for as long as it lives. All but Random are needed.
+// Dependencies are what an Authority works with for as long as it lives. All but Audit, RefusalRecords and Random are needed.
 type Dependencies struct {
 	Ledger ledger.Ledger
-	// Logger gets the audit records, one a decision: an issuance or a refusal at level info, a failure of ours at level error.
-	Logger     *slog.Logger
-	Registerer prometheus.Registerer
-	Now        func() time.Time
+	// Logger gets what is not an audit record.
+	Logger *slog.Logger
+	// Audit gets the audit records, one a decision: an issuance or a refusal at level info, a failure of ours at level error; and the summaries, at
+	// level warn. It should drop none, whatever level the Logger has. Nil means the Logger.
+	Audit *slog.Logger
+	// RefusalRecords bounds the audit records of refusals whose caller is not known. What is above is counted and summed up in one record a second, with
+	// the message "audit summary". Refusals of callers who are known always have a record.
+	RefusalRecords RecordLimit
+	Registerer     prometheus.Registerer
+	Now            func() time.Time
 	// Random is the source of serial numbers; nil means crypto/rand. It has to be safe for concurrent use.
 	Random io.Reader
 }
 
 // Authority issues certificates. It is safe for concurrent use.
 type Authority struct {
-	ledger  ledger.Ledger
-	linter  *lint.Linter
-	logger  *slog.Logger
-	metrics *metrics
-	now     func() time.Time
-	random  io.Reader
+	ledger   ledger.Ledger
+	linter   *lint.Linter
+	logger   *slog.Logger
+	audit    *slog.Logger
+	refusals *refusals
+	metrics  *metrics
+	now      func() time.Time
+	random   io.Reader
+	pacer    *Pacer
 
 	current atomic.Pointer[snapshot]
 
@@ -60,7 +69,13 @@ func New(ctx context.Context, with Dependencies, config Config) (*Authority, err
 	if err != nil {
 		return nil, err
 	}
-	a := &Authority{ledger: with.Ledger, linter: linter, logger: with.Logger, metrics: newMetrics(), now: with.Now, random: with.Random}
+	a := &Authority{
+		ledger: with.Ledger, linter: linter, logger: with.Logger, audit: with.Audit, metrics: newMetrics(), now: with.Now, random: with.Random, pacer: NewPacer(nil),
+	}
+	if a.audit == nil {
+		a.audit = a.logger
+	}
+	a.refusals = newRefusals(a.audit, a.now, with.RefusalRecords)
 	if a.random == nil {
 		a.random = rand.Reader
 	}
@@ -139,6 +154,9 @@ func (a *Authority) Certificates() (anchors, issuers []*x509.Certificate) {
 	s := a.current.Load()
 	return s.bundle.Anchors(), slices.Clone(s.issuers)
 }
+
+// Flush writes the summary of refusals that is pending, and returns once it is written. It is for the end, after the last decision.
+func (a *Authority) Flush() { a.refusals.flush() }
 
 // Probe returns nil if a certificate could be issued now, as far as the backend can tell.
 func (a *Authority) Probe(ctx context.Context) error {

@@ -3,7 +3,6 @@ package ca
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/spiffe/go-spiffe/v2/spiffeid"
@@ -54,7 +53,7 @@ func (a *Authority) issue(ctx context.Context, order Order, d *decision) (*Issua
 		return nil, err
 	}
 	d.issuance = &Issuance{
-		Serial: d.serial, Chain: signed, Bundle: s.bundle, NotAfter: d.validity.NotAfter, RenewAt: d.validity.RenewAt, Issued: d.began,
+		Serial: d.serial, Chain: signed, Bundle: s.bundle, NotAfter: d.validity.NotAfter, RenewAt: a.renewAt(order.Door, d.validity), Issued: d.began,
 		Clamp: d.validity.Clamp, Rule: d.rule,
 	}
 	return d.issuance, nil
@@ -94,9 +93,13 @@ func (a *Authority) approve(ctx context.Context, s *snapshot, order Order, d *de
 	if err := s.checkGranted(order.Principal, d.names); err != nil {
 		return err
 	}
-	wanted := profile.Wanted{Lifetime: order.Lifetime, Jitter: order.Jitter, Cap: verdict.MaxLifetime, CapReason: "rule " + verdict.Rule}
-	//nolint:gosec // G404: spreads renewals in time, secures nothing
-	if d.validity, err = d.profile.Validity(d.began, wanted, s.window, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))); err != nil {
+	wanted := profile.Wanted{
+		Lifetime: order.Lifetime, Jitter: order.Jitter, Cap: verdict.MaxLifetime, CapReason: "rule " + verdict.Rule,
+		Shorten: func(shortest, longest time.Duration) time.Duration {
+			return a.pacer.Lifetime(d.began, shortest, longest)
+		},
+	}
+	if d.validity, err = d.profile.Validity(d.began, wanted, s.window); err != nil {
 		return err
 	}
 	serial, err := a.newSerial()
@@ -130,7 +133,8 @@ func (a *Authority) sign(ctx context.Context, s *snapshot, d *decision) (chain.C
 		return chain.Chain{}, errkind.Wrap(errkind.Unavailable, err,
 			"the signing backend answered with something that was not approved; the server's log says how").Because(errkind.SignerWrong).After(retryBackend)
 	case errors.Is(err, signer.ErrPermanent):
-		return chain.Chain{}, errkind.Wrap(errkind.Invalid, err, "the signing backend refused this request and will refuse it again")
+		return chain.Chain{}, errkind.Wrap(errkind.Invalid, err, "the signing backend refused this request and will refuse it again").
+			Because(errkind.SignerRefused)
 	case err != nil:
 		return chain.Chain{}, errkind.Wrap(errkind.Unavailable, err, "the signing backend is not available; try again").
 			Because(errkind.SignerUnavailable).After(retryBackend)
@@ -187,7 +191,7 @@ func wantedNames(order Order, request *csr.Request, identities bool) (identity.N
 		return inRequest, nil
 	case !inRequest.Empty() && !inRequest.Equal(wanted):
 		return identity.Names{}, errkind.New(errkind.Invalid, "the CSR names %s and the request asks for %s; ask for the same names in both or in one alone", inRequest,
-			wanted)
+			wanted).Because(errkind.NamesMismatch)
 	default:
 		return wanted, nil
 	}
@@ -198,7 +202,8 @@ func wantedNames(order Order, request *csr.Request, identities bool) (identity.N
 func templateError(err error) error {
 	var refusal *lint.Refusal
 	if errors.As(err, &refusal) {
-		return errkind.Wrap(errkind.Invalid, err, "what was asked for would make a certificate that breaks a rule: %s", refusal.Findings[0])
+		return errkind.Wrap(errkind.Invalid, err, "what was asked for would make a certificate that breaks a rule: %s", refusal.Findings[0]).
+			Because(errkind.LintRefused)
 	}
 	return errkind.Wrap(errkind.Internal, err, "the certificate could not be examined; the server's log says why")
 }
@@ -207,11 +212,12 @@ func templateError(err error) error {
 func ledgerError(err error) error {
 	switch {
 	case errors.Is(err, ledger.ErrTokenUsed):
-		return errkind.Wrap(errkind.Unauthenticated, err, "this join token was already used; make a new one with: chancery token create")
+		return errkind.Wrap(errkind.Unauthenticated, err, "this join token was already used; make a new one with: chancery token create").Because(errkind.TokenUsed)
 	case errors.Is(err, ledger.ErrTokenGone):
-		return errkind.Wrap(errkind.Unauthenticated, err, "this join token is unknown or has expired; make a new one with: chancery token create")
+		return errkind.Wrap(errkind.Unauthenticated, err, "this join token is unknown or has expired; make a new one with: chancery token create").Because(errkind.TokenUnknown)
 	default:
-		return errkind.Wrap(errkind.Unavailable, err, "the ledger cannot record this certificate, so it is not issued; try again").After(retryLedger)
+		return errkind.Wrap(errkind.Unavailable, err, "the ledger cannot record this certificate, so it is not issued; try again").
+			Because(errkind.LedgerUnavailable).After(retryLedger)
 	}
 }
 

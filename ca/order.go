@@ -37,7 +37,7 @@ type Order struct {
 	Names identity.Names
 	// Lifetime is what was asked for; zero or less means the profile's default.
 	Lifetime time.Duration
-	// Jitter is the share of the lifetime, 0 to 1, of which a random part is taken away.
+	// Jitter is the share of the lifetime, 0 to 1, of which a part is taken away, so that holders that renew at half of it do not come together.
 	Jitter float64
 }
 
@@ -55,7 +55,8 @@ type Issuance struct {
 	Chain    chain.Chain
 	Bundle   *bundle.Bundle
 	NotAfter time.Time
-	// RenewAt is when the holder ought to ask again: after half and before two thirds of the life.
+	// RenewAt is when the holder ought to ask again: after half and up to two thirds of the life, or after a third where many others would come with it.
+	// Through DoorIstio nobody is told: holders come back after half.
 	RenewAt time.Time
 	// Issued is the server's time at the decision.
 	Issued time.Time

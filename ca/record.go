@@ -2,12 +2,10 @@ package ca
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
+	"strconv"
+	"strings"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/chancery-ca/chancery/ca/chain"
 	"github.com/chancery-ca/chancery/ca/errkind"
@@ -18,59 +16,8 @@ import (
 	"github.com/chancery-ca/chancery/csr"
 )
 
-// metrics has fixed label values only: a profile that does not exist counts as "unknown".
-type metrics struct {
-	decisions *prometheus.CounterVec
-	duration  *prometheus.HistogramVec
-	notAfter  *prometheus.GaugeVec
-	sequence  prometheus.Gauge
-}
-
-func newMetrics() *metrics {
-	return &metrics{
-		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "chancery_issuance_decisions_total", Help: "Orders decided, by door, profile and result (issued, or the kind of the refusal).",
-		}, []string{"door", "profile", "result"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "chancery_issuance_duration_seconds", Help: "Time from an authenticated order to its decision, by door.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		}, []string{"door"}),
-		notAfter: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "chancery_issuer_not_after_seconds", Help: "Unix time at which a certificate above the leaves ends, by role and SHA-256 fingerprint.",
-		}, []string{"role", "fingerprint"}),
-		sequence: prometheus.NewGauge(prometheus.GaugeOpts{Name: "chancery_bundle_sequence", Help: "Sequence number of the trust bundle in use."}),
-	}
-}
-
-func (m *metrics) register(registerer prometheus.Registerer) error {
-	for _, collector := range []prometheus.Collector{m.decisions, m.duration, m.notAfter, m.sequence} {
-		if err := registerer.Register(collector); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *metrics) snapshot(s *snapshot) {
-	m.sequence.Set(float64(s.bundle.Sequence()))
-	m.notAfter.Reset()
-	for _, anchor := range s.bundle.Anchors() {
-		m.notAfter.WithLabelValues("anchor", fingerprint(anchor.Raw)).Set(float64(anchor.NotAfter.Unix()))
-	}
-	for _, issuer := range s.issuers {
-		if !s.bundle.Contains(issuer) {
-			m.notAfter.WithLabelValues("issuer", fingerprint(issuer.Raw)).Set(float64(issuer.NotAfter.Unix()))
-		}
-	}
-}
-
-func fingerprint(der []byte) string {
-	sum := sha256.Sum256(der)
-	return hex.EncodeToString(sum[:])
-}
-
 // Refused records the refusal of an order that did not reach Issue: its caller was not authenticated, or the door refused it. The order's
-// principal may be nil.
+// principal may be nil. Where too many callers whom nobody knows are refused, some of the records are summed up: see Dependencies.
 func (a *Authority) Refused(ctx context.Context, order Order, err error, began time.Time) {
 	a.record(ctx, order, &decision{began: began}, err)
 }
@@ -90,66 +37,180 @@ type decision struct {
 	issuance *Issuance
 }
 
-// unknown stands for profiles that do not exist, in labels and records: callers choose the text.
-const unknown = "unknown"
+// verdict is a decision in words from fixed lists.
+type verdict struct {
+	result  string // issued, or the kind of the refusal
+	reason  errkind.Reason
+	profile string
+	level   slog.Level
+}
+
+func (a *Authority) verdict(order Order, err error) verdict {
+	v := verdict{result: issued, reason: issued, profile: order.profile(), level: slog.LevelInfo}
+	if _, ok := a.current.Load().profiles[v.profile]; !ok {
+		v.profile = unknown
+	}
+	if err != nil {
+		kind := errkind.Of(err)
+		v.result, v.reason = kind.String(), a.metrics.reasonOf(err)
+		if kind.Retryable() || kind == errkind.Internal {
+			v.level = slog.LevelError // ours to mend
+		}
+	}
+	return v
+}
 
 // record writes the one audit record of a decision, and counts it. The cause of a refusal goes here and not to the caller.
 func (a *Authority) record(ctx context.Context, order Order, d *decision, err error) {
-	result := "issued"
-	if err != nil {
-		result = errkind.Of(err).String()
-	}
-	name := order.profile()
-	if _, ok := a.current.Load().profiles[name]; !ok {
-		name = unknown
-	}
-	a.metrics.decisions.WithLabelValues(string(order.Door), name, result).Inc()
-	a.metrics.duration.WithLabelValues(string(order.Door)).Observe(a.now().Sub(d.began).Seconds())
-
-	level := slog.LevelInfo
-	if kind := errkind.Of(err); err != nil && (kind.Retryable() || kind == errkind.Internal) {
-		level = slog.LevelError // ours to mend
-	}
-	if !a.logger.Enabled(ctx, level) {
+	v := a.verdict(order, err)
+	a.metrics.decided(order.Door, v, a.now().Sub(d.began))
+	if err != nil && order.Principal == nil && !a.refusals.admit(order, v.reason) {
+		a.metrics.summarised.Inc()
 		return
 	}
-	attributes := make([]slog.Attr, 0, 16)
-	attributes = append(attributes, slog.String("decision", result), slog.String("door", string(order.Door)), slog.String("profile", name),
-		slog.String("remote", order.Remote))
-	if p := order.Principal; p != nil {
-		attributes = append(attributes, slog.String("spiffe_id", p.ID.String()), slog.String("method", string(p.Method)), slog.String("credential_id", p.CredentialID))
-		if k := p.Kubernetes; k != nil {
-			attributes = append(attributes, slog.String("cluster", k.Cluster), slog.String("pod", k.Namespace+"/"+k.PodName), slog.String("node", k.NodeName))
-		}
+	if !a.audit.Enabled(ctx, v.level) {
+		return
 	}
-	attributes = append(attributes, d.attributes()...)
+	r := make(fields, 0, 32)
+	r.text("decision", v.result)
+	r.text("reason", string(v.reason))
+	r.text("door", string(order.Door))
+	r.text("profile", v.profile)
+	r.text("remote", order.Remote)
+	r.principal(order.Principal)
+	r.asked(order, d, v)
+	r.text("rule", d.rule)
+	r.text("serial", d.serial.String())
+	r.granted(d)
 	if err != nil {
-		attributes = append(attributes, slog.String("error", err.Error()))
+		r.text("error", cut(err.Error()))
 	}
-	a.logger.LogAttrs(ctx, level, "audit", attributes...)
+	a.audit.LogAttrs(ctx, v.level, "audit", r...)
 }
 
-func (d *decision) attributes() []slog.Attr {
-	var attributes []slog.Attr
-	if !d.names.Empty() {
-		attributes = append(attributes, slog.String("names", d.names.String()))
+// fields are those of an audit record. Their names are fixed: docs/operations.md lists them, and whoever reads the log relies on them.
+type fields []slog.Attr
+
+// text adds a text, unless it is empty.
+func (f *fields) text(key, value string) {
+	if value != "" {
+		*f = append(*f, slog.String(key, value))
 	}
-	if d.rule != "" {
-		attributes = append(attributes, slog.String("rule", d.rule))
+}
+
+// maxText is how many bytes are kept of a text that a caller has chosen, or that stands in its credential.
+const maxText = 256
+
+// from adds what others wrote.
+func (f *fields) from(key, value string) { f.text(key, bounded(value, maxText)) }
+
+// principal adds who calls, and how that was found out.
+func (f *fields) principal(p *identity.Principal) {
+	if p == nil {
+		return
 	}
-	if d.serial != "" {
-		attributes = append(attributes, slog.String("serial", d.serial.String()))
-	}
-	if issuance := d.issuance; issuance != nil {
-		leaf := issuance.Chain.Leaf()
-		// what an authority elsewhere has chosen itself is never unseen
-		if leaf.SerialNumber.Cmp(d.serial.Int()) != 0 {
-			attributes = append(attributes, slog.String("certificate_serial", leaf.SerialNumber.Text(16)))
+	f.text("spiffe_id", p.ID.String())
+	f.text("method", string(p.Method))
+	f.from("credential_id", p.CredentialID)
+	if k := p.Kubernetes; k != nil {
+		f.text("cluster", k.Cluster)
+		f.from("namespace", k.Namespace)
+		f.from("service_account", k.ServiceAccount)
+		f.from("service_account_uid", k.ServiceAccountUID)
+		if k.PodName != "" {
+			f.from("pod", k.Namespace+"/"+k.PodName)
 		}
-		if leaf.NotAfter.After(d.leaf.NotAfter) {
-			attributes = append(attributes, slog.Time("approved_not_after", d.leaf.NotAfter))
-		}
-		attributes = append(attributes, slog.Time("not_after", issuance.NotAfter), slog.Uint64("bundle_sequence", issuance.Bundle.Sequence()))
+		f.from("pod_uid", k.PodUID)
+		f.from("node", k.NodeName)
+		f.from("node_uid", k.NodeUID)
+		f.text("verification", string(k.Verification))
 	}
-	return attributes
+	if o := p.OIDC; o != nil {
+		f.text("oidc_provider", o.Provider)
+		f.from("oidc_issuer", o.Issuer)
+		f.from("oidc_subject", o.Subject)
+	}
+	if held := p.Certificate; held != nil {
+		f.text("renews", held.Serial)
+		f.text("origin", string(held.Origin))
+		*f = append(*f, slog.Time("renews_not_after", held.NotAfter), slog.Bool("grace", held.Grace))
+	}
+}
+
+// asked adds what was asked for: whatever a caller wrote, cut and escaped.
+func (f *fields) asked(order Order, d *decision, v verdict) {
+	if v.profile == unknown {
+		f.from("asked_profile", order.Profile)
+	}
+	var inRequest identity.Names
+	if d.request != nil {
+		inRequest = d.request.Names()
+	}
+	wanted := order.Names.Normalize()
+	switch {
+	case wanted.Empty() && inRequest.Empty():
+		f.names("asked_names", d.names) // its own identity, if it came so far
+	case wanted.Empty():
+		f.names("asked_names", inRequest)
+	default:
+		f.names("asked_names", wanted)
+		if !inRequest.Empty() && !inRequest.Equal(wanted) {
+			f.names("csr_names", inRequest)
+		}
+	}
+	if order.Lifetime > 0 {
+		f.text("asked_lifetime", order.Lifetime.String())
+	}
+}
+
+// names adds the first few names, and how many more there are.
+func (f *fields) names(key string, names identity.Names) {
+	if !names.Empty() {
+		f.text(key, names.String())
+	}
+}
+
+// granted adds what the certificate says; nothing if there is none.
+func (f *fields) granted(d *decision) {
+	issuance := d.issuance
+	if issuance == nil {
+		return
+	}
+	const most = 2048 + len("URI:") // SPIFFE-ID §2.3
+	names := d.names.List()
+	for i, name := range names {
+		names[i] = bounded(name, most)
+	}
+	f.text("names", strings.Join(names, ", ")) // all of them
+	leaf := issuance.Chain.Leaf()
+	// what an authority elsewhere has chosen itself is never unseen
+	if leaf.SerialNumber.Cmp(d.serial.Int()) != 0 {
+		f.text("certificate_serial", leaf.SerialNumber.Text(16))
+	}
+	if leaf.NotAfter.After(d.leaf.NotAfter) {
+		*f = append(*f, slog.Time("approved_not_after", d.leaf.NotAfter))
+	}
+	*f = append(*f, slog.Time("not_after", issuance.NotAfter))
+	f.text("lifetime", issuance.NotAfter.Sub(d.validity.Issued).String())
+	f.text("clamp", issuance.Clamp.Reason)
+	*f = append(*f, slog.Time("renew_at", issuance.RenewAt), slog.Uint64("bundle_sequence", issuance.Bundle.Sequence()))
+}
+
+// cut returns the beginning of an error's text, which is ours but for what it quotes.
+func cut(text string) string {
+	const most = 4096
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// bounded returns the beginning of a text, in printing ASCII. What does not print is escaped.
+func bounded(text string, most int) string {
+	rest := ""
+	if len(text) > most {
+		text, rest = text[:most], "…"
+	}
+	quoted := strconv.QuoteToASCII(text)
+	return quoted[1:len(quoted)-1] + rest
 }

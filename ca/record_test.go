@@ -27,20 +27,20 @@ func TestAuditRecords(t *testing.T) {
 	}{
 		"issued": {func(*bed, *ca.Order) {}, map[string]any{
 			"level": "INFO", "decision": "issued", "door": "chancery", "profile": "workload", "remote": "192.0.2.99:1234", "spiffe_id": web, "method": "kubernetes",
-			"credential_id": "JTI=6b1d", "cluster": "local", "pod": "default/web-0", "node": "node-1", "names": "URI:" + web, "rule": "self",
-			"not_after": "2027-01-16T12:00:00Z", "bundle_sequence": 1.0,
+			"credential_id": "JTI=6b1d", "cluster": "local", "pod": "default/web-0", "node": "node-1", "asked_names": "URI:" + web, "names": "URI:" + web, "rule": "self",
+			"reason": "issued", "namespace": "default", "service_account": "web", "lifetime": "24h0m0s", "not_after": "2027-01-16T12:00:00Z", "bundle_sequence": 1.0,
 		}, []string{"error"}},
 		"denied": {func(_ *bed, o *ca.Order) { o.Names = names(web + "2") }, map[string]any{
-			"level": "INFO", "decision": "denied", "spiffe_id": web, "names": "URI:" + web + "2",
-		}, []string{"serial", "rule", "not_after"}},
-		"invalid": {func(_ *bed, o *ca.Order) { o.CSR = []byte("junk") }, map[string]any{"level": "INFO", "decision": "invalid", "spiffe_id": web},
-			[]string{"serial", "rule", "names"}},
+			"level": "INFO", "decision": "denied", "reason": "not_allowed", "spiffe_id": web, "asked_names": "URI:" + web + "2",
+		}, []string{"serial", "rule", "names", "not_after"}},
+		"invalid": {func(_ *bed, o *ca.Order) { o.CSR = []byte("junk") }, map[string]any{"level": "INFO", "decision": "invalid", "reason": "bad_csr", "spiffe_id": web},
+			[]string{"serial", "rule", "names", "asked_names"}},
 		"an unknown profile": {func(_ *bed, o *ca.Order) { o.Profile = "whatever a caller writes" }, map[string]any{
-			"level": "INFO", "decision": "invalid", "profile": "unknown",
+			"level": "INFO", "decision": "invalid", "reason": "unknown_profile", "profile": "unknown", "asked_profile": "whatever a caller writes",
 		}, []string{"serial"}},
 		"a lint": {func(_ *bed, o *ca.Order) { o.Profile, o.Names = "tls", names("a_b.web.example.org") }, map[string]any{
-			"level": "INFO", "decision": "invalid", "profile": "tls", "rule": "web-names", "names": "DNS:a_b.web.example.org",
-		}, []string{"serial"}},
+			"level": "INFO", "decision": "invalid", "profile": "tls", "rule": "web-names", "asked_names": "DNS:a_b.web.example.org", "reason": "lint_refused",
+		}, []string{"serial", "names"}},
 		"the backend's refusal": {func(b *bed, _ *ca.Order) {
 			b.signer.before = func(context.Context, *signer.Order) error { return signer.ErrPermanent }
 		}, map[string]any{"level": "INFO", "decision": "invalid", "rule": "self"}, []string{"not_after"}},
@@ -172,7 +172,8 @@ func TestMetricLabels(t *testing.T) {
 		got[strings.Join(labels, " ")] = m.GetCounter().GetValue()
 	}
 	if want := map[string]float64{
-		"door=chancery profile=workload result=issued": 1, "door=chancery profile=unknown result=invalid": 4, "door=chancery profile=tls result=denied": 1,
+		"door=chancery profile=workload reason=issued result=issued": 1, "door=chancery profile=tls reason=issued result=issued": 0,
+		"door=chancery profile=unknown reason=unknown_profile result=invalid": 4, "door=chancery profile=tls reason=not_allowed result=denied": 1,
 	}; !maps.Equal(got, want) {
 		t.Errorf("the decisions are %v, want %v", got, want)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -101,7 +100,7 @@ func (s *snapshot) profile(name string) (*profile.Profile, error) {
 	chosen, ok := s.profiles[name]
 	if !ok {
 		return nil, errkind.New(errkind.Invalid, "profile %.64q does not exist here; ask the operator which profiles there are, or leave it empty for %q", name,
-			DefaultProfile)
+			DefaultProfile).Because(errkind.UnknownProfile)
 	}
 	return chosen, nil
 }
@@ -112,7 +111,8 @@ func (s *snapshot) checkPrincipal(principal *identity.Principal) error {
 	case principal == nil || principal.ID.IsZero():
 		return errkind.New(errkind.Internal, "the order comes from nobody who was authenticated")
 	case !principal.ID.MemberOf(s.bundle.TrustDomain()):
-		return errkind.New(errkind.Denied, "%s is not of the trust domain %s, the only one that this authority certifies", principal.ID, s.bundle.TrustDomain().Name())
+		return errkind.New(errkind.Denied, "%s is not of the trust domain %s, the only one that this authority certifies", principal.ID, s.bundle.TrustDomain().Name()).
+			Because(errkind.NotAllowed)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (s *snapshot) checkKey(request *csr.Request) error {
 		return bytes.Equal(certificate.RawSubjectPublicKeyInfo, spki)
 	}
 	if slices.ContainsFunc(s.issuers, isOwn) || slices.ContainsFunc(s.bundle.Anchors(), isOwn) {
-		return errkind.New(errkind.Denied, "the request's key is an authority's own key; make a new key")
+		return errkind.New(errkind.Denied, "the request's key is an authority's own key; make a new key").Because(errkind.KeyRefused)
 	}
 	return nil
 }
@@ -134,8 +134,7 @@ func (s *snapshot) checkKey(request *csr.Request) error {
 func (s *snapshot) usable(now time.Time) error {
 	var refused error
 	for _, name := range slices.Sorted(maps.Keys(s.profiles)) {
-		//nolint:gosec // G404: nothing is drawn that secures anything
-		_, err := s.profiles[name].Validity(now, profile.Wanted{}, s.window, rand.New(rand.NewPCG(1, 1)))
+		_, err := s.profiles[name].Validity(now, profile.Wanted{}, s.window)
 		if err == nil {
 			return nil
 		}

@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/crypto/cryptobyte"
 	cryptobyte_asn1 "golang.org/x/crypto/cryptobyte/asn1"
+
+	"github.com/chancery-ca/chancery/ca/errkind"
 )
 
 // The kinds of GeneralName (RFC 5280 §4.2.1.6) that are read.
@@ -114,7 +116,7 @@ func (r *Request) checkCommonName(rules *Rules) error {
 		stray = len(r.names.DNS) > 0 && !slices.Contains(r.names.DNS, strings.ToLower(r.commonName))
 	}
 	if stray {
-		return invalid("subject: the common name %q is not among the subject alternative names; add it there or leave it out", r.commonName)
+		return refused(errkind.NamesMismatch, "subject: the common name %q is not among the subject alternative names; add it there or leave it out", r.commonName)
 	}
 	return nil
 }

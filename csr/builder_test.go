@@ -172,6 +172,11 @@ func wants(t *testing.T, input []byte, rules csr.Rules, fragment string) *csr.Re
 		if errkind.Of(err) != errkind.Invalid {
 			t.Errorf("error %v is of kind %v", err, errkind.Of(err))
 		}
+		switch reason := errkind.ReasonOf(err); reason {
+		case errkind.BadCSR, errkind.KeyRefused, errkind.NamesMismatch:
+		default:
+			t.Errorf("error %v has the reason %s", err, reason)
+		}
 		if !strings.Contains(errkind.Message(err), fragment) {
 			t.Errorf("error %q does not say %q", err, fragment)
 		}

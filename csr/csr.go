@@ -91,7 +91,7 @@ func parseDER(der []byte, rules *Rules) (*Request, error) {
 		return nil, err
 	}
 	if err := rules.Keys.Check(request.publicKey); err != nil {
-		return nil, invalid("%v", err)
+		return nil, refused(errkind.KeyRefused, "%v", err)
 	}
 	algorithm, err := readAlgorithm(outline.algorithm, request.publicKey)
 	if err != nil {
@@ -112,7 +112,7 @@ func parseDER(der []byte, rules *Rules) (*Request, error) {
 	}
 	if err := verify(request.publicKey, algorithm, outline.info, outline.signature); err != nil {
 		return nil, errkind.Wrap(errkind.Invalid, err, "certificate request: the signature does not verify with the request's own public key, "+
-			"which proves possession of the private key (RFC 2986 §3); sign the request with the key that it names")
+			"which proves possession of the private key (RFC 2986 §3); sign the request with the key that it names").Because(errkind.BadCSR)
 	}
 	return request, nil
 }
@@ -120,7 +120,12 @@ func parseDER(der []byte, rules *Rules) (*Request, error) {
 // verifier checks a signature over message.
 type verifier func(public any, algorithm x509.SignatureAlgorithm, message, signature []byte) error
 
-// invalid returns an error that is the requester's fault.
+// invalid returns the refusal of a request that cannot be read, or breaks a rule for all requests.
 func invalid(format string, args ...any) error {
-	return errkind.New(errkind.Invalid, "certificate request: "+format, args...)
+	return refused(errkind.BadCSR, format, args...)
+}
+
+// refused returns an error that is the requester's fault.
+func refused(reason errkind.Reason, format string, args ...any) error {
+	return errkind.New(errkind.Invalid, "certificate request: "+format, args...).Because(reason)
 }

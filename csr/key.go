@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/crypto/cryptobyte"
 	cryptobyte_asn1 "golang.org/x/crypto/cryptobyte/asn1"
+
+	"github.com/chancery-ca/chancery/ca/errkind"
 )
 
 // Object identifiers of keys and curves, as DER contents.
@@ -48,7 +50,7 @@ func readPublicKey(spki cryptobyte.String) (crypto.PublicKey, error) {
 		}
 		return readRSA(key)
 	default:
-		return nil, invalid("public key: keys of the algorithm %s are not certified; use ECDSA P-256, Ed25519 or RSA", identifier(id))
+		return nil, refused(errkind.KeyRefused, "public key: keys of the algorithm %s are not certified; use ECDSA P-256, Ed25519 or RSA", identifier(id))
 	}
 }
 
@@ -69,7 +71,7 @@ func readECDSA(parameters cryptobyte.String, point []byte) (crypto.PublicKey, er
 	case oidP521:
 		curve = elliptic.P521()
 	default:
-		return nil, invalid("public key: keys on the curve %s are not certified; use P-256, P-384 or P-521", identifier(id))
+		return nil, refused(errkind.KeyRefused, "public key: keys on the curve %s are not certified; use P-256, P-384 or P-521", identifier(id))
 	}
 	if len(point) == 0 || point[0] != 4 {
 		return nil, invalid("public key: the point is not in uncompressed form (RFC 5480 §2.2); encode it uncompressed")
@@ -89,7 +91,7 @@ func readRSA(encoded cryptobyte.String) (crypto.PublicKey, error) {
 		return nil, invalid("public key: malformed RSAPublicKey (RFC 8017 §A.1.1)")
 	}
 	if exponent.BitLen() > 31 {
-		return nil, invalid("public key: the RSA exponent has %d bits, and only 65537 is certified; generate a new key", exponent.BitLen())
+		return nil, refused(errkind.KeyRefused, "public key: the RSA exponent has %d bits, and only 65537 is certified; generate a new key", exponent.BitLen())
 	}
 	return &rsa.PublicKey{N: modulus, E: int(exponent.Int64())}, nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spiffe/go-spiffe/v2/spiffeid"
+
+	"github.com/chancery-ca/chancery/ca/errkind"
 )
 
 // maxURI is the longest URI that is read: that of a SPIFFE ID (SPIFFE-ID §2.3).
@@ -64,7 +66,7 @@ func checkSPIFFEID(text string) error {
 func (r *Request) checkSPIFFE() error {
 	isSPIFFE := func(uri string) bool { return strings.HasPrefix(uri, spiffeScheme+":") }
 	if len(r.names.URIs) > 1 && slices.ContainsFunc(r.names.URIs, isSPIFFE) {
-		return invalid("subjectAltName: a SPIFFE ID and another URI are asked for, and an X.509-SVID has one URI (X509-SVID §2); ask for one")
+		return refused(errkind.NamesMismatch, "subjectAltName: a SPIFFE ID and another URI are asked for, and an X.509-SVID has one URI (X509-SVID §2); ask for one")
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func publicKey(members object) (signatureKey, bool) {
 }
 
 // rsaKey reads an RSA key (RFC 7518 §6.3.1). Its exponent has to be the one that everybody uses: with small ones a lapse in the check of a padding is a
-// forgery. Keys of the usual sizes must not be known to be weak either.
+// forgery. Its modulus must not be of a kind that is known to be factored.
 func rsaKey(members object) (*rsa.PublicKey, bool) {
 	n, hasModulus := members.octets("n")
 	e, hasExponent := members.octets("e")
@@ -122,14 +122,10 @@ func rsaKey(members object) (*rsa.PublicKey, bool) {
 	}
 	public := &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: usualExponent}
 	bits := public.N.BitLen()
-	if bits < minModulus || bits > maxModulus || public.N.Bit(0) == 0 || new(big.Int).SetBytes(e).Cmp(big.NewInt(usualExponent)) != 0 {
+	if bits < minModulus || bits > maxModulus || new(big.Int).SetBytes(e).Cmp(big.NewInt(usualExponent)) != 0 {
 		return nil, false
 	}
-	switch bits {
-	case 2048, 3072, 4096:
-		return public, keypolicy.Default().Check(public) == nil
-	}
-	return public, true
+	return public, keypolicy.CheckModulus(public.N) == nil
 }
 
 // ecdsaKey reads a key on curve (RFC 7518 §6.2.1), whose coordinates have the full length of the field.

@@ -205,16 +205,17 @@ type objects struct {
 	uids     map[string]string
 	gone     []string
 	unsynced bool
+	all      bool // whatever is asked for exists
 }
 
 func goodObjects() *objects {
 	return &objects{uids: map[string]string{"account shop/cart": "sa-uid-1", "pod shop/cart-7d9f-x2x4z": "pod-uid-1", "node node-a": "node-uid-1"}}
 }
 
-func (o *objects) uid(name string) string {
+func (o *objects) has(name, uid string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.uids[name]
+	return o.all || o.uids[name] == uid
 }
 
 func (o *objects) Synced() bool {
@@ -335,7 +336,7 @@ func (a *verifyingCluster) verify(spec authv1.TokenReviewSpec) (*authv1.TokenRev
 	if k.Namespace == "" || k.Account.Name == "" || public.Subject != accountPrefix+k.Namespace+":"+k.Account.Name {
 		return nil, fmt.Errorf("the subject is not the account")
 	}
-	if a.objects.uid("account "+k.Namespace+"/"+k.Account.Name) != k.Account.UID {
+	if !a.objects.has("account "+k.Namespace+"/"+k.Account.Name, k.Account.UID) {
 		return nil, fmt.Errorf("account")
 	}
 	extra := map[string]authv1.ExtraValue{}
@@ -343,13 +344,13 @@ func (a *verifyingCluster) verify(spec authv1.TokenReviewSpec) (*authv1.TokenRev
 		return nil, fmt.Errorf("secret")
 	}
 	if k.Pod != nil {
-		if k.Pod.UID == "" || a.objects.uid("pod "+k.Namespace+"/"+k.Pod.Name) != k.Pod.UID {
+		if k.Pod.UID == "" || !a.objects.has("pod "+k.Namespace+"/"+k.Pod.Name, k.Pod.UID) {
 			return nil, fmt.Errorf("pod")
 		}
 		extra[extraPodName], extra[extraPodUID] = authv1.ExtraValue{k.Pod.Name}, authv1.ExtraValue{k.Pod.UID}
 	}
 	if k.Node != nil {
-		if k.Pod == nil && a.objects.uid("node "+k.Node.Name) != k.Node.UID {
+		if k.Pod == nil && !a.objects.has("node "+k.Node.Name, k.Node.UID) {
 			return nil, fmt.Errorf("node")
 		}
 		extra[extraNodeName] = authv1.ExtraValue{k.Node.Name}

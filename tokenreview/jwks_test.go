@@ -26,6 +26,7 @@ import (
 
 	"github.com/chancery-ca/chancery/ca/errkind"
 	"github.com/chancery-ca/chancery/ca/identity"
+	"github.com/chancery-ca/chancery/ca/keypolicy"
 )
 
 // withKey is a set of a good P-256 key and one more.
@@ -56,7 +57,8 @@ func TestParseKeySet(t *testing.T) {
 	ec := func(edit func(k map[string]any)) string { return withKey(edit, keys.p384) }
 	modulus := func(bits int, edit func(*big.Int)) string {
 		n := new(big.Int).Lsh(big.NewInt(1), uint(bits)-1)
-		n.SetBit(n, 0, 1)
+		for n.SetBit(n, 0, 1); keypolicy.CheckModulus(n) != nil; n.Add(n, big.NewInt(2)) { // until nothing is wrong with it but the size
+		}
 		if edit != nil {
 			edit(n)
 		}
@@ -91,7 +93,8 @@ func TestParseKeySet(t *testing.T) {
 		"65 keys":                         {many(65), 0, "at most 64"},
 		"key_ops verify":                  {set("key_ops", []string{"verify"}), 2, ""},
 		"RSA of 2056 bits":                {modulus(2056, nil), 2, ""},
-		"RSA of 2048 bits, 3 as a factor": {modulus(2048, nil), 1, ""}, // 2^2047+1
+		"RSA of 2048 bits":                {modulus(2048, nil), 2, ""},
+		"RSA of 2048 bits, 3 as a factor": {modulus(2048, func(n *big.Int) { n.Lsh(big.NewInt(1), 2047).SetBit(n, 0, 1) }), 1, ""},
 		"RSA of 2048 bits, close factors": {set("n", number(closeProduct(1024))), 1, ""},
 		"RSA of 8192 bits":                {modulus(8192, nil), 2, ""},
 		"RSA of 2047 bits":                {modulus(2047, nil), 1, ""},
@@ -307,6 +310,16 @@ func TestMadeUpKeysCostNothing(t *testing.T) {
 	if n := testutil.ToFloat64(set.metrics.unknown.WithLabelValues("local")); n != seconds*each {
 		t.Errorf("%v were counted", n)
 	}
+	before := source.count()
+	c.set(start.Add(time.Hour))
+	for _, kid := range []string{"", "key-rsa"} { // known, or nothing that could be looked for
+		if found, err := set.find(t.Context(), kid, "ES256"); err != nil || len(found) != 0 {
+			t.Errorf("%q: %v %v", kid, found, err)
+		}
+	}
+	if source.count() != before {
+		t.Error("a token of another algorithm made us look")
+	}
 }
 
 // TestMadeUpKeysWhileTheIssuerIsAway holds the same while the source fails: then nobody is refused for good.
@@ -318,6 +331,9 @@ func TestMadeUpKeysWhileTheIssuerIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	source.set(nil, errors.New("connection refused"))
+	if _, err := set.find(t.Context(), "made-up", "RS256"); errkind.ReasonOf(err) != errkind.IssuerUnavailable { // however young the set is
+		t.Errorf("%v", err)
+	}
 	for i := range 6000 {
 		c.set(start.Add(time.Minute + time.Duration(i)*10*time.Millisecond))
 		_, err := set.find(t.Context(), fmt.Sprintf("made-up-%d", i), "RS256")
@@ -325,7 +341,7 @@ func TestMadeUpKeysWhileTheIssuerIsAway(t *testing.T) {
 			t.Fatalf("%d: %v", i, err)
 		}
 	}
-	if looks := source.count(); looks > 1+refetchBurst+12 {
+	if looks := source.count(); looks > 2+refetchBurst+12 {
 		t.Errorf("%d looks", looks)
 	}
 	if keys, err := set.find(t.Context(), "key-rsa", "RS256"); err != nil || len(keys) != 1 {

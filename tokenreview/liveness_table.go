@@ -157,15 +157,13 @@ func (t *table) put(r *record) {
 	link(t.nodes, t.byNode, r)
 }
 
-// remove drops whatever has the name. It counts as gone if it has the UID as well, empty for one that nobody knows.
+// remove drops whatever has the name. What counts as gone is the UID, empty if nobody knows it.
 func (t *table) remove(namespace, name, uid string) {
 	key := objectKey{unique.Make(namespace), name}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.unlink(t.objects[key])
-	if before := t.objects[key]; before != nil && before.uid == uid {
-		t.gone.add(uid)
-	}
+	t.gone.add(uid)
 	delete(t.objects, key)
 }
 

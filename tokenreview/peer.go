@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -112,6 +113,12 @@ func (p *Peer) authenticate(ctx context.Context, shown []*x509.Certificate) (*id
 	id, err := spiffeid.FromString(entry.Identity)
 	if err != nil || !id.MemberOf(p.config.TrustDomain) || id.Path() == "" || id.Path() == ownPath || strings.HasPrefix(id.Path(), ownPath+"/") {
 		return nil, errkind.Wrap(errkind.Unauthenticated, err, "the certificate's holder is not one whose certificates are renewed here").
+			Because(errkind.NotRenewable)
+	}
+	// A node agent, say, gets certificates of others and hands them over with their keys: their holders are not the agent. A certificate without any
+	// identity, of a server's DNS names, is its requester's.
+	if len(leaf.URIs) > 0 && !slices.ContainsFunc(leaf.URIs, func(uri *url.URL) bool { return uri.String() == entry.Identity }) {
+		return nil, errkind.New(errkind.Unauthenticated, "the certificate is not of the identity that got it: only %s gets it anew, with its own credential", id).
 			Because(errkind.NotRenewable)
 	}
 	return &identity.Principal{

@@ -154,6 +154,23 @@ func TestPrincipalOfACertificate(t *testing.T) {
 			t.Errorf("%s: got %+v with %+v", name, principal, principal.Certificate)
 		}
 	}
+	// what it is for and what else it names does not matter: its holder is who it was issued to
+	for name, change := range map[string]func(*x509.Certificate){
+		"a server's":           func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} },
+		"a client's":           func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} },
+		"of DNS names alone":   func(c *x509.Certificate) { c.URIs, c.DNSNames = nil, []string{"db-1.example.org"} },
+		"of DNS names as well": func(c *x509.Certificate) { c.DNSNames = []string{"db-1.example.org"} },
+		"of two identities": func(c *x509.Certificate) {
+			c.URIs = append([]*url.URL{{Scheme: "spiffe", Host: "cluster.local", Path: "/vm/db-1/backup"}}, c.URIs...)
+		},
+	} {
+		template := leafTemplate(78)
+		change(&template)
+		p.issue(template)
+		if principal, err := p.ask(p.leaf.certificate); err != nil || principal.ID.Path() != "/vm/db-1" {
+			t.Errorf("%s: got %+v, %v", name, principal, err)
+		}
+	}
 	// an issuer that was replaced is not among the authority's any more
 	p.config.Authority = func() (anchors, issuers []*x509.Certificate) { return []*x509.Certificate{p.root.certificate}, nil }
 	if _, err := p.ask(p.leaf.certificate, p.issuer.certificate); err != nil {
@@ -208,19 +225,21 @@ func TestPeerRefuses(t *testing.T) {
 			other := certify(p.t, nil, authorityTemplate("root"))
 			p.config.Authority = func() (anchors, issuers []*x509.Certificate) { return []*x509.Certificate{other.certificate}, nil }
 		}, errkind.UnknownCertificate, 0},
-		"revoked":                    {row(func(e *ledger.Entry) { e.Revoked = &ledger.Revocation{At: start} }), errkind.CertificateRevoked, 0},
-		"expired":                    {leaf(func(c *x509.Certificate) { c.NotAfter = start.Add(-time.Second) }), errkind.CredentialExpired, 0},
-		"not begun":                  {leaf(func(c *x509.Certificate) { c.NotBefore = start.Add(time.Second) }), errkind.NotYetValid, 0},
-		"got by a pod":               {row(func(e *ledger.Entry) { e.Origin.Method = "kubernetes" }), errkind.NotRenewable, 0},
-		"got by a pod, then renewed": {row(func(e *ledger.Entry) { e.Origin = ledger.Origin{Method: "certificate", FirstMethod: "kubernetes"} }), errkind.NotRenewable, 0},
-		"renewed from nothing":       {row(func(e *ledger.Entry) { e.Origin = ledger.Origin{Method: "certificate"} }), errkind.NotRenewable, 0},
-		"the server's own":           {row(func(e *ledger.Entry) { e.Origin.Method = "server" }), errkind.NotRenewable, 0},
-		"of the server's identity":   {row(func(e *ledger.Entry) { e.Identity = "spiffe://cluster.local/chancery/server" }), errkind.NotRenewable, 0},
-		"of the authority's path":    {row(func(e *ledger.Entry) { e.Identity = "spiffe://cluster.local/chancery" }), errkind.NotRenewable, 0},
-		"of another trust domain":    {row(func(e *ledger.Entry) { e.Identity = "spiffe://other.example/vm/db-1" }), errkind.NotRenewable, 0},
-		"of no identity":             {row(func(e *ledger.Entry) { e.Identity = "" }), errkind.NotRenewable, 0},
-		"with a ledger that is away": {func(p *peers) { p.source.err = ledger.ErrUnavailable }, errkind.LedgerUnavailable, errkind.Unavailable},
-		"with a ledger that broke":   {func(p *peers) { p.source.err = errors.New("disk") }, errkind.LedgerUnavailable, errkind.Unavailable},
+		"revoked":                       {row(func(e *ledger.Entry) { e.Revoked = &ledger.Revocation{At: start} }), errkind.CertificateRevoked, 0},
+		"expired":                       {leaf(func(c *x509.Certificate) { c.NotAfter = start.Add(-time.Second) }), errkind.CredentialExpired, 0},
+		"not begun":                     {leaf(func(c *x509.Certificate) { c.NotBefore = start.Add(time.Second) }), errkind.NotYetValid, 0},
+		"got by a pod":                  {row(func(e *ledger.Entry) { e.Origin.Method = "kubernetes" }), errkind.NotRenewable, 0},
+		"got by a pod, then renewed":    {row(func(e *ledger.Entry) { e.Origin = ledger.Origin{Method: "certificate", FirstMethod: "kubernetes"} }), errkind.NotRenewable, 0},
+		"renewed from nothing":          {row(func(e *ledger.Entry) { e.Origin = ledger.Origin{Method: "certificate"} }), errkind.NotRenewable, 0},
+		"the server's own":              {row(func(e *ledger.Entry) { e.Origin.Method = "server" }), errkind.NotRenewable, 0},
+		"of the server's identity":      {row(func(e *ledger.Entry) { e.Identity = "spiffe://cluster.local/chancery/server" }), errkind.NotRenewable, 0},
+		"of the authority's path":       {row(func(e *ledger.Entry) { e.Identity = "spiffe://cluster.local/chancery" }), errkind.NotRenewable, 0},
+		"of another, who was handed it": {leaf(func(c *x509.Certificate) { c.URIs[0].Path = "/vm/db-1/backup" }), errkind.NotRenewable, 0},
+		"of another of the same name":   {leaf(func(c *x509.Certificate) { c.URIs[0].Host = "other.local" }), errkind.NotRenewable, 0},
+		"of another trust domain":       {row(func(e *ledger.Entry) { e.Identity = "spiffe://other.example/vm/db-1" }), errkind.NotRenewable, 0},
+		"of no identity":                {row(func(e *ledger.Entry) { e.Identity = "" }), errkind.NotRenewable, 0},
+		"with a ledger that is away":    {func(p *peers) { p.source.err = ledger.ErrUnavailable }, errkind.LedgerUnavailable, errkind.Unavailable},
+		"with a ledger that broke":      {func(p *peers) { p.source.err = errors.New("disk") }, errkind.LedgerUnavailable, errkind.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPeers(t)

@@ -248,6 +248,7 @@ func tokenCases() map[string]tokenCase {
 		"ECDSA, r and s swapped":     forged(ecToken(func(s []byte) []byte { return append(slices.Clone(s[32:]), s[:32]...) })),
 		"ECDSA with a zero in front": forged(ecToken(func(s []byte) []byte { return append([]byte{0}, s...) })),
 		"ECDSA with a byte behind":   forged(ecToken(func(s []byte) []byte { return append(slices.Clone(s), 0) })),
+		"ECDSA with a zero between":  forged(ecToken(func(s []byte) []byte { return slices.Concat(s[:32], []byte{0}, s[32:]) })),
 		"ECDSA cut":                  forged(ecToken(func(s []byte) []byte { return s[:63] })),
 		"ECDSA in 66-byte halves": forged(ecToken(func(s []byte) []byte {
 			return append(append(make([]byte, 34), s[:32]...), append(make([]byte, 34), s[32:]...)...)

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	grpcpeer "google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	chanceryv1 "github.com/chancery-ca/chancery/api/chancery/v1"
@@ -96,6 +97,7 @@ type peer struct {
 // call is what a server was sent.
 type call struct {
 	method   string
+	shown    []*x509.Certificate // in the handshake
 	metadata metadata.MD
 	deadline time.Duration
 	request  *chanceryv1.IssueCertificateRequest
@@ -104,7 +106,7 @@ type call struct {
 // listen serves with a certificate.
 func (p *peer) listen(certificate *tls.Certificate) {
 	p.t.Helper()
-	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12})))
+	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert})))
 	chanceryv1.RegisterCertificateAuthorityServer(server, p)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(p.t, err)
@@ -136,6 +138,11 @@ func (p *peer) note(ctx context.Context, method string, request *chanceryv1.Issu
 	c := call{method: method, metadata: md, request: request}
 	if at, ok := ctx.Deadline(); ok {
 		c.deadline = time.Until(at)
+	}
+	if caller, ok := grpcpeer.FromContext(ctx); ok {
+		if info, ok := caller.AuthInfo.(credentials.TLSInfo); ok {
+			c.shown = info.State.PeerCertificates
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -42,8 +42,9 @@ type Config struct {
 	Roots []*x509.Certificate
 	// ServerName overrides the host that the certificate has to be for.
 	ServerName string
-	// Certificate is a client certificate to show, chain and key; nil shows none. It counts only in calls without a token.
-	Certificate *tls.Certificate
+	// Certificate returns the client certificate to show, chain and key, or nil for none. It is asked at each handshake, so that it may return another one
+	// once there is one; an error fails the connection. It counts only in calls without a token. Nil shows none.
+	Certificate func() (*tls.Certificate, error)
 }
 
 // Dial makes a Client. It does not wait for the connection.
@@ -58,7 +59,13 @@ func Dial(config Config) (*Client, error) {
 	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, ServerName: config.ServerName}
 	if config.Certificate != nil {
 		// not Certificates: from those the library would leave out one that does not fit what the server says of itself, and nobody would know why
-		tlsConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return config.Certificate, nil }
+		tlsConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			held, err := config.Certificate()
+			if held == nil {
+				held = &tls.Certificate{} // none, as the library wants it said
+			}
+			return held, err
+		}
 	}
 	c, err := dial(config.Address, tlsConfig)
 	if err != nil {

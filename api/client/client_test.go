@@ -1,7 +1,9 @@
 package client
 
 import (
+	"bytes"
 	"crypto/ecdsa"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"net"
@@ -95,6 +97,41 @@ func TestIssueWithoutTokenOrKey(t *testing.T) {
 	}
 	if _, err := c.Issue(within(t), Request{Token: "the-token"}); err == nil || len(p.seen()) != 1 {
 		t.Errorf("without a key: %v, %d calls", err, len(p.seen()))
+	}
+}
+
+// TestClientCertificate: each connection shows the certificate that there is at the time, chain and all, whatever authority made it.
+func TestClientCertificate(t *testing.T) {
+	p, root := newPeer(t)
+	p.listen(serverCertificate(t, root))
+	issuer := newRoot(t, "another root")
+	var held *tls.Certificate
+	var failure error
+	config := Config{Address: p.address, Roots: []*x509.Certificate{root.certificate}, Certificate: func() (*tls.Certificate, error) { return held, failure }}
+	dial := func() *Client {
+		c, err := Dial(config)
+		must(t, err)
+		t.Cleanup(func() { must(t, c.Close()) })
+		return c
+	}
+	for n := range 3 { // none, one, another one
+		_, err := dial().Issue(within(t), Request{Key: newKey(t)})
+		must(t, err)
+		shown := p.seen()[n].shown
+		switch {
+		case held == nil && len(shown) != 0:
+			t.Errorf("%d certificates were shown, want none", len(shown))
+		case held != nil && (len(shown) != 2 || !bytes.Equal(shown[0].Raw, held.Certificate[0]) || !bytes.Equal(shown[1].Raw, held.Certificate[1])):
+			t.Errorf("%d certificates were shown, want the leaf and its issuer", len(shown))
+		}
+		key := newKey(t)
+		leaf := issuer.sign(t, &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, key.Public())
+		held = &tls.Certificate{Certificate: [][]byte{leaf.Raw, issuer.certificate.Raw}, PrivateKey: key}
+	}
+	failure = errors.New("the key is away")
+	_, err := dial().Issue(within(t), Request{Key: newKey(t)})
+	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), failure.Error()) || errors.Is(err, ErrServer) || len(p.seen()) != 3 {
+		t.Errorf("without the key: %v, and %d calls", err, len(p.seen()))
 	}
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/x509"
+	"fmt"
 	"net/netip"
 	"strings"
 
@@ -43,10 +44,26 @@ func credentialOf(ctx context.Context) (identity.Credential, error) {
 	return credential, nil
 }
 
-// maxPeerChain bounds the certificates that a caller's TLS handshake may bring.
-const maxPeerChain = 10
+// What a caller's TLS handshake may bring: the connection keeps it for as long as it lasts, whoever the caller is.
+const (
+	maxPeerChain = 10
+	maxPeerBytes = 64 << 10
+)
 
-// peerChainOf returns the client certificates of the connection. Its key was proven by the handshake; nothing else about them was looked at.
+// boundPeerChain refuses a handshake that brings more certificates than anyone has. It is all that TLS finds out about them.
+func boundPeerChain(raw [][]byte, _ [][]*x509.Certificate) error {
+	size := 0
+	for _, certificate := range raw {
+		size += len(certificate)
+	}
+	if len(raw) > maxPeerChain || size > maxPeerBytes {
+		return fmt.Errorf("the client sent %d certificates of %d bytes together; at most %d of %d are read", len(raw), size, maxPeerChain, maxPeerBytes)
+	}
+	return nil
+}
+
+// peerChainOf returns the client certificates of the connection. That the caller has the first one's key was proven by the handshake; nothing else about
+// them was looked at.
 func peerChainOf(ctx context.Context) []*x509.Certificate {
 	caller, ok := peer.FromContext(ctx)
 	if !ok {
@@ -56,8 +73,7 @@ func peerChainOf(ctx context.Context) []*x509.Certificate {
 	if !ok {
 		return nil
 	}
-	shown := info.State.PeerCertificates
-	return shown[:min(len(shown), maxPeerChain)]
+	return info.State.PeerCertificates
 }
 
 // checkMetadata refuses oversized metadata before anything in it is looked at.

@@ -45,7 +45,7 @@ type Config struct {
 	Chancery identity.Authenticator
 	// Istio authenticates callers of istio.v1.auth; nil if that service is off.
 	Istio identity.Authenticator
-	// IstioJitter is the share of a lifetime of which a random part is taken off for Istio's agents.
+	// IstioJitter is the share of a lifetime of which a part is taken off for Istio's agents, more the more of them renew at once.
 	IstioJitter float64
 	// Certificate returns the serving certificate for a connection.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
@@ -88,7 +88,8 @@ func New(config Config) (*Server, error) {
 			NextProtos:     []string{"h2"},
 			GetCertificate: config.Certificate,
 			// possession of the key is proven by the handshake; whose certificate it is, and whether it counts, tokenreview finds out
-			ClientAuth: tls.RequestClientCert,
+			ClientAuth:            tls.RequestClientCert,
+			VerifyPeerCertificate: boundPeerChain,
 			// a resumed session would bring back a client certificate that was looked at long ago
 			SessionTicketsDisabled: true,
 		}, config.Limits.Handshakes),

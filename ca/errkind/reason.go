@@ -55,6 +55,8 @@ const (
 	LedgerUnavailable  Reason = "ledger_unavailable"  // the ledger cannot record or answer
 	SignerUnavailable  Reason = "signer_unavailable"  // the signing backend does not answer
 	SignerWrong        Reason = "signer_wrong"        // the backend's answer was refused by the checker
+	SignerRefused      Reason = "signer_refused"      // the backend refused the request for good
+	IssuerNotValid     Reason = "issuer_not_valid"    // the authority's own issuer has not begun, has ended, or ends too soon
 )
 
 // Reasons of errors that name none: one for each kind.
@@ -76,6 +78,7 @@ func Reasons() []Reason {
 		NotBound, ObjectGone, ClusterRefused, TokenUsed, TokenUnknown, NotMapped, UnknownCertificate, CertificateRevoked, NotRenewable,
 		BadRequest, BadCSR, KeyRefused, UnknownProfile, NamesMismatch, LifetimeRefused, NotAllowed, PolicyDenied, PolicyFailed, ProxyRefused, LintRefused,
 		RateLimited, Overloaded, DeadlineTooNear, ClusterUnavailable, IssuerUnavailable, LedgerUnavailable, SignerUnavailable, SignerWrong,
+		SignerRefused, IssuerNotValid,
 		reasonInternal, reasonInvalid, reasonUnauthenticated, reasonDenied, reasonNotFound, reasonConflict, reasonExhausted, reasonUnavailable,
 	}
 }

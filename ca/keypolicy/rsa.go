@@ -4,6 +4,7 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
+	"math/big"
 )
 
 // exponent is the only public exponent that is accepted (CA/Browser Forum BR §6.1.6 asks for 2¹⁶+1 to 2²⁵⁶-1; every generator in use
@@ -22,10 +23,27 @@ func (p Policy) checkRSA(key *rsa.PublicKey) error {
 		return fmt.Errorf("public key: the RSA exponent is %d, and only %d is certified (CA/Browser Forum BR §6.1.6); generate a new key",
 			key.E, exponent)
 	}
-	if key.N.Bit(0) == 0 {
+	rounds := p.fermatRounds
+	if rounds == 0 {
+		rounds = defaultFermatRounds
+	}
+	return checkModulus(key.N, rounds)
+}
+
+// CheckModulus returns nil unless an RSA modulus, of whatever size, shows one of the known ways of being bad, and otherwise a sentence that says which. It
+// is for keys that are not certified but relied on: those of an issuer of tokens.
+func CheckModulus(n *big.Int) error {
+	if n == nil || n.Sign() <= 0 {
+		return errors.New("public key: the RSA key has no modulus")
+	}
+	return checkModulus(n, defaultFermatRounds)
+}
+
+func checkModulus(n *big.Int, rounds int) error {
+	if n.Bit(0) == 0 {
 		return errors.New("public key: the RSA modulus is even, hence no product of two large primes; generate a new key")
 	}
-	remainders := smallPrimes.remainders(key.N)
+	remainders := smallPrimes.remainders(n)
 	if factor := smallPrimes.divisor(remainders); factor != 0 {
 		return fmt.Errorf("public key: the RSA modulus is divisible by %d (NIST SP 800-89 §5.3.3); generate a new key", factor)
 	}
@@ -33,11 +51,7 @@ func (p Policy) checkRSA(key *rsa.PublicKey) error {
 		return errors.New("public key: the RSA modulus has the ROCA fingerprint (CVE-2017-15361), so that it can be factored; " +
 			"generate the key with another library or device")
 	}
-	rounds := p.fermatRounds
-	if rounds == 0 {
-		rounds = defaultFermatRounds
-	}
-	if closeFactors(key.N, rounds) {
+	if closeFactors(n, rounds) {
 		return errors.New("public key: the RSA modulus is the product of two primes that are too close (FIPS 186-5 §A.1.1, CVE-2022-26320); " +
 			"generate the key with another library or device")
 	}

@@ -63,6 +63,21 @@ func TestRSAExponents(t *testing.T) {
 	}
 }
 
+// TestCheckModulus holds that a modulus of a size that is not certified is looked at all the same.
+func TestCheckModulus(t *testing.T) {
+	wants(t, keypolicy.CheckModulus(nil), "no modulus")
+	wants(t, keypolicy.CheckModulus(big.NewInt(-7)), "no modulus")
+	for _, bits := range []int{2049, 8192} {
+		n := rough(random(t, bits), 2, 2000)
+		if err := keypolicy.CheckModulus(n); err != nil {
+			t.Errorf("%d bits: %v", bits, err)
+		}
+		wants(t, keypolicy.CheckModulus(new(big.Int).Mul(n, big.NewInt(7))), "divisible by 7")
+		wants(t, keypolicy.CheckModulus(new(big.Int).Lsh(n, 1)), "even")
+		wants(t, keypolicy.CheckModulus(new(big.Int).Mul(n, n)), "too close")
+	}
+}
+
 func TestRSAEvenModulus(t *testing.T) {
 	n := new(big.Int).Set(newRSA(t, 2048).N)
 	wants(t, keypolicy.Default().Check(rsaKey(n.SetBit(n, 0, 0))), "even")

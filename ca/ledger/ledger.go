@@ -176,14 +176,15 @@ func (r Revocation) Check() error {
 
 // Query selects entries. Zero fields select everything.
 type Query struct {
-	Identity string
-	State    State
-	Since    time.Time // created at or after
-	Until    time.Time // created before
-	ValidAt  time.Time // issued, and NotBefore ≤ ValidAt ≤ NotAfter
-	Revoked  bool      // revoked
-	Limit    int       // at most 1000; zero means 100
-	After    Serial    // the last serial of the page before; empty for the first page
+	Identity    string
+	State       State
+	Since       time.Time // created at or after
+	Until       time.Time // created before
+	ValidAt     time.Time // issued, and NotBefore ≤ ValidAt ≤ NotAfter
+	Revoked     bool      // revoked
+	IssuerKeyID []byte    // issued, with this authority key identifier; of one that signs no more, ask with ValidAt or Until
+	Limit       int       // at most 1000; zero means 100
+	After       Serial    // the last serial of the page before; empty for the first page
 }
 
 // JoinToken is a one-time credential, known to the ledger by its hash alone.

@@ -26,7 +26,7 @@ func TestCap(t *testing.T) {
 		"as much as the profile's least": {2 * time.Hour, 5 * time.Minute, 5 * time.Minute, "rule x allows at most 5m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, err := p.Validity(now, profile.Wanted{Lifetime: test.asked, Cap: test.most, CapReason: "rule x"}, window(), source(1))
+			v, err := p.Validity(now, profile.Wanted{Lifetime: test.asked, Cap: test.most, CapReason: "rule x"}, window())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,7 +38,7 @@ func TestCap(t *testing.T) {
 			}
 		})
 	}
-	_, err := p.Validity(now, profile.Wanted{Cap: time.Minute, CapReason: "rule x"}, window(), source(1))
+	_, err := p.Validity(now, profile.Wanted{Cap: time.Minute, CapReason: "rule x"}, window())
 	wantSentence(t, err, errkind.Denied, "rule x allows at most 1m0s, which is below the minimum of profile")
 	if errkind.ReasonOf(err) != errkind.LifetimeRefused {
 		t.Errorf("the reason is %s", errkind.ReasonOf(err))

@@ -105,14 +105,14 @@ func (p *Profile) CheckNames(names identity.Names) error {
 
 func (p *Profile) checkSPIFFE(names identity.Names) error {
 	if len(names.URIs) != 1 || len(names.DNS)+len(names.IPs) > 0 {
-		return errkind.New(errkind.Invalid, "profile %s certifies exactly one SPIFFE ID; the request names %s", p.config.Name, names)
+		return errkind.New(errkind.Invalid, "profile %s certifies exactly one SPIFFE ID; the request names %s", p.config.Name, names).Because(errkind.NamesMismatch)
 	}
 	id, err := spiffeid.FromString(names.URIs[0])
 	switch {
 	case err != nil:
-		return errkind.New(errkind.Invalid, "profile %s certifies exactly one SPIFFE ID; %s is none (SPIFFE-ID §2): %v", p.config.Name, names, err)
+		return errkind.New(errkind.Invalid, "profile %s certifies exactly one SPIFFE ID; %s is none (SPIFFE-ID §2): %v", p.config.Name, names, err).Because(errkind.NamesMismatch)
 	case id.Path() == "":
-		return errkind.New(errkind.Invalid, "%s is a whole trust domain; a workload's SPIFFE ID has a path (X509-SVID §3.1)", names)
+		return errkind.New(errkind.Invalid, "%s is a whole trust domain; a workload's SPIFFE ID has a path (X509-SVID §3.1)", names).Because(errkind.NamesMismatch)
 	}
 	return nil
 }
@@ -120,11 +120,11 @@ func (p *Profile) checkSPIFFE(names identity.Names) error {
 // checkHosts leaves the syntax of DNS names to ca/lint, which sees it in a certificate.
 func (p *Profile) checkHosts(names identity.Names) error {
 	if len(names.URIs) > 0 || len(names.DNS)+len(names.IPs) == 0 {
-		return errkind.New(errkind.Invalid, "profile %s certifies DNS names and IP addresses; the request names %s", p.config.Name, names)
+		return errkind.New(errkind.Invalid, "profile %s certifies DNS names and IP addresses; the request names %s", p.config.Name, names).Because(errkind.NamesMismatch)
 	}
 	for _, ip := range names.IPs {
 		if !ip.IsValid() || ip.Zone() != "" || ip.IsUnspecified() || ip.IsMulticast() {
-			return errkind.New(errkind.Invalid, "%s is not the address of a host; ask for an address, without a zone, at which the workload is reached", ip)
+			return errkind.New(errkind.Invalid, "%s is not the address of a host; ask for an address, without a zone, at which the workload is reached", ip).Because(errkind.NamesMismatch)
 		}
 	}
 	return nil

@@ -4,12 +4,11 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
-	rand2 "crypto/rand"
+	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"math"
 	"math/big"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"strings"
@@ -144,11 +143,11 @@ func TestLeaf(t *testing.T) {
 }
 
 func TestKeyUsageFitsTheKey(t *testing.T) {
-	rsaKey, err := rsa.GenerateKey(rand2.Reader, 2048)
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand2.Reader)
+	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,8 +178,6 @@ func TestKeyUsageFitsTheKey(t *testing.T) {
 		})
 	}
 }
-
-func source(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
 // window is one of issuers that have begun and do not end soon.
 func window() profile.Window {
@@ -221,7 +218,7 @@ func TestValidity(t *testing.T) {
 				test.window(&w)
 			}
 			p := newProfile(t, func(*profile.Config) {})
-			v, err := p.Validity(now.Add(test.now), profile.Wanted{Lifetime: test.asked}, w, source(1))
+			v, err := p.Validity(now.Add(test.now), profile.Wanted{Lifetime: test.asked}, w)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -231,7 +228,6 @@ func TestValidity(t *testing.T) {
 			if got := v.NotBefore.Sub(now); got != test.before {
 				t.Errorf("it begins at %s, want %s", got, test.before)
 			}
-			wantRenewal(t, v, now)
 			asked := test.asked
 			if asked <= 0 {
 				asked = day
@@ -241,15 +237,6 @@ func TestValidity(t *testing.T) {
 				t.Errorf("the clamp is %+v", v.Clamp)
 			}
 		})
-	}
-}
-
-// wantRenewal wants renewal after half and at the latest at two thirds of the time from issuance to the end.
-func wantRenewal(t testing.TB, v profile.Validity, issued time.Time) {
-	t.Helper()
-	life, at := v.NotAfter.Sub(issued), v.RenewAt.Sub(issued)
-	if 2*at <= life || 3*(at/2) > life+3 {
-		t.Errorf("renewal comes after %s of %s", at, life)
 	}
 }
 
@@ -275,7 +262,7 @@ func TestValidityRefuses(t *testing.T) {
 			if test.window != nil {
 				test.window(&w)
 			}
-			_, err := newProfile(t, func(*profile.Config) {}).Validity(now, profile.Wanted{Lifetime: test.asked}, w, source(1))
+			_, err := newProfile(t, func(*profile.Config) {}).Validity(now, profile.Wanted{Lifetime: test.asked}, w)
 			wantSentence(t, err, test.kind, test.say...)
 		})
 	}
@@ -297,91 +284,68 @@ func wantSentence(t testing.TB, err error, kind errkind.Kind, say ...string) {
 }
 
 func TestJitter(t *testing.T) {
-	const rounds = 2000
-	p := newProfile(t, func(*profile.Config) {})
+	const never = -1
+	half := func(shortest, longest time.Duration) time.Duration { return (shortest + longest) / 2 }
+	always := func(d time.Duration) func(shortest, longest time.Duration) time.Duration {
+		return func(time.Duration, time.Duration) time.Duration { return d }
+	}
+	day := 24 * time.Hour
 	for name, test := range map[string]struct {
-		jitter, share float64 // what is asked for and what counts
-		asked         time.Duration
+		jitter         float64
+		asked          time.Duration
+		window         time.Duration // that the issuers have left; zero for much
+		choose         func(shortest, longest time.Duration) time.Duration
+		shortest, life time.Duration // what may be chosen at least, or never; and what comes of it
 	}{
-		"none":                     {0, 0, 24 * time.Hour},
-		"a tenth":                  {0.1, 0.1, 24 * time.Hour},
-		"everything":               {1, 1, 24 * time.Hour},
-		"more than everything":     {7, 1, 24 * time.Hour},
-		"infinitely much":          {math.Inf(1), 1, 24 * time.Hour},
-		"less than nothing":        {-1, 0, 24 * time.Hour},
-		"no number":                {math.NaN(), 0, 24 * time.Hour},
-		"a tenth of the minimum":   {0.1, 0, 5 * time.Minute},
-		"a half of the maximum":    {0.5, 0.5, 1000 * time.Hour},
-		"a tenth, near the bottom": {0.5, 0.5, 6 * time.Minute},
+		"none":                      {0, day, 0, half, never, day},
+		"less than nothing":         {-1, day, 0, half, never, day},
+		"no number":                 {math.NaN(), day, 0, half, never, day},
+		"a quarter":                 {0.25, day, 0, half, 18 * time.Hour, 21 * time.Hour},
+		"everything":                {1, day, 0, half, 5 * time.Minute, 12*time.Hour + 150*time.Second},
+		"more than everything":      {7, day, 0, half, 5 * time.Minute, 12*time.Hour + 150*time.Second},
+		"infinitely much":           {math.Inf(1), day, 0, half, 5 * time.Minute, 12*time.Hour + 150*time.Second},
+		"a tenth of the minimum":    {0.1, 5 * time.Minute, 0, half, never, 5 * time.Minute},
+		"not below the minimum":     {0.5, 6 * time.Minute, 0, half, 5 * time.Minute, 330 * time.Second},
+		"half of the maximum":       {0.5, 1000 * time.Hour, 0, half, 84 * time.Hour, 126 * time.Hour},
+		"half of what issuers have": {0.5, day, 2 * time.Hour, half, time.Hour, 90 * time.Minute},
+		"whole seconds":             {0.5, time.Hour, 0, always(40*time.Minute + 999*time.Millisecond), 30 * time.Minute, 40 * time.Minute},
+		"too little is chosen":      {0.25, day, 0, always(1), 18 * time.Hour, 18 * time.Hour},
+		"too much is chosen":        {0.25, day, 0, always(100 * day), 18 * time.Hour, day},
+		"nobody chooses":            {0.25, day, 0, nil, never, day},
 	} {
 		t.Run(name, func(t *testing.T) {
-			full := min(test.asked, 168*time.Hour)
-			least := max(full-time.Duration(float64(full)*test.share), 5*time.Minute)
-			shortest, longest := full, time.Duration(0)
-			for seed := range uint64(rounds) {
-				v, err := p.Validity(now, profile.Wanted{Lifetime: test.asked, Jitter: test.jitter}, window(), source(seed))
-				if err != nil {
-					t.Fatal(err)
+			w, longest := window(), min(test.asked, 168*time.Hour)
+			if test.window > 0 {
+				w.NotAfter, longest = now.Add(test.window), test.window
+			}
+			wanted := profile.Wanted{Lifetime: test.asked, Jitter: test.jitter}
+			asked := time.Duration(never)
+			if test.choose != nil {
+				wanted.Shorten = func(shortest, most time.Duration) time.Duration {
+					asked = shortest
+					if most != longest {
+						t.Errorf("at most %s may be chosen, want %s", most, longest)
+					}
+					return test.choose(shortest, most)
 				}
-				life := v.NotAfter.Sub(now)
-				shortest, longest = min(shortest, life), max(longest, life)
-				wantRenewal(t, v, now)
 			}
-			if shortest < least || longest > full {
-				t.Errorf("lives are %s to %s, want %s to %s", shortest, longest, least, full)
+			v, err := newProfile(t, func(*profile.Config) {}).Validity(now, wanted, w)
+			if err != nil {
+				t.Fatal(err)
 			}
-			// spread over the whole range, but for a few percent at its ends
-			if margin := (full - least) / 20; shortest > least+margin+time.Second || longest < full-margin-time.Second {
-				t.Errorf("lives are %s to %s, which is not %s to %s", shortest, longest, least, full)
+			if life := v.NotAfter.Sub(now); life != test.life || asked != test.shortest {
+				t.Errorf("at least %s may be chosen and it lives %s, want %s and %s", asked, life, test.shortest, test.life)
+			}
+			if clamped := v.Clamp.Reason != ""; clamped != (test.asked > longest) || clamped && v.Clamp.Granted != test.life {
+				t.Errorf("the clamp is %+v", v.Clamp)
 			}
 		})
 	}
 }
 
-// TestRenewalSpreads wants every tenth of the time between half and two thirds of life to be used about as often as any other.
-func TestRenewalSpreads(t *testing.T) {
-	const rounds, parts = 5000, 10
-	for _, life := range []time.Duration{time.Second, 2 * time.Second, 3601 * time.Second, 7 * 24 * time.Hour} {
-		p := newProfile(t, func(c *profile.Config) { c.MinLifetime = time.Second })
-		var counts [parts]int
-		for seed := range uint64(rounds) {
-			v, err := p.Validity(now, profile.Wanted{Lifetime: life}, window(), source(seed))
-			if err != nil {
-				t.Fatal(err)
-			}
-			wantRenewal(t, v, now)
-			counts[min(int(float64(v.RenewAt.Sub(now)-life/2)/float64(life/6)*parts), parts-1)]++
-		}
-		for part, count := range counts {
-			if count < rounds/parts/2 || count > rounds/parts*2 {
-				t.Errorf("of %d certificates of %s, %d are renewed in part %d of %d: %v", rounds, life, count, part, parts, counts)
-			}
-		}
-	}
-}
-
-// extreme is a random source that always says the least or the most.
-type extreme uint64
-
-func (e extreme) Uint64() uint64 { return uint64(e) }
-
-// TestRenewalAtItsBounds draws the earliest and the latest time there is.
-func TestRenewalAtItsBounds(t *testing.T) {
-	p := newProfile(t, func(c *profile.Config) { c.MinLifetime = time.Second })
-	for _, life := range []time.Duration{time.Second, 3601 * time.Second, 7 * 24 * time.Hour} {
-		for _, source := range []extreme{0, math.MaxUint64} {
-			v, err := p.Validity(now, profile.Wanted{Lifetime: life, Jitter: 0.1}, window(), rand.New(source))
-			if err != nil {
-				t.Fatal(err)
-			}
-			wantRenewal(t, v, now)
-		}
-	}
-}
-
 func TestSigned(t *testing.T) {
 	p := newProfile(t, func(*profile.Config) {})
-	approved, err := p.Validity(now, profile.Wanted{Lifetime: time.Hour}, window(), source(3))
+	approved, err := p.Validity(now, profile.Wanted{Lifetime: time.Hour}, window())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,7 +361,6 @@ func TestSigned(t *testing.T) {
 		if !v.NotBefore.Equal(now) || !v.NotAfter.Equal(now.Add(life)) {
 			t.Errorf("a life of %s is %s to %s", life, v.NotBefore, v.NotAfter)
 		}
-		wantRenewal(t, v, now)
 		if v.Clamp.Asked != time.Hour || v.Clamp.Granted != life || !strings.Contains(v.Clamp.Reason, "the signing backend ends it at 2027-01-15T12:") {
 			t.Errorf("the clamp is %+v", v.Clamp)
 		}

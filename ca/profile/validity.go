@@ -2,7 +2,6 @@ package profile
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/chancery-ca/chancery/ca/errkind"
@@ -19,8 +18,11 @@ const retryIssuer = time.Minute
 type Wanted struct {
 	// Lifetime counts from the time of issuance; zero or less means the profile's default.
 	Lifetime time.Duration
-	// Jitter is the share of the lifetime, 0 to 1, of which a random part is taken away. What is outside counts as the nearest bound.
+	// Jitter is the share of the lifetime, 0 to 1, that may be taken away. What is outside counts as the nearest bound.
 	Jitter float64
+	// Shorten chooses how much of that is taken: a lifetime from shortest to longest. It is asked only where the two differ; what it answers outside of
+	// them counts as the nearest. Nil takes nothing away.
+	Shorten func(shortest, longest time.Duration) time.Duration
 	// Cap is a maximum beside the profile's; zero means that there is none. CapReason says in Clamp.Reason who set it.
 	Cap       time.Duration
 	CapReason string
@@ -51,37 +53,35 @@ type Clamp struct {
 	Reason         string
 }
 
-// Validity is a certificate's life. Its times but RenewAt are whole seconds.
+// Validity is a certificate's life. Its times are whole seconds.
 type Validity struct {
 	NotBefore, NotAfter time.Time
-	// RenewAt lies after half and up to two thirds of the time from issuance to NotAfter.
-	RenewAt time.Time
-	Clamp   Clamp
+	// Issued is the time of issuance, from which lifetimes count.
+	Issued time.Time
+	Clamp  Clamp
 
-	issued time.Time     // the time of issuance
-	asked  time.Duration // what Clamp.Asked would say
-	spread float64       // 0 to 1: where RenewAt lies between its bounds
+	asked time.Duration // what Clamp.Asked would say
 }
 
-// Validity returns the life of a certificate that is issued now: the wanted lifetime, at most the profile's maximum, reduced by the jitter
-// though never below the minimum, and inside the issuers' window. Errors are errkind.Invalid if too little was asked for, errkind.Denied if the cap is
-// below the minimum, and errkind.Unavailable if the window has no room. The random source spreads renewals and secures nothing.
-func (p *Profile) Validity(now time.Time, wanted Wanted, window Window, random *rand.Rand) (Validity, error) {
+// Validity returns the life of a certificate that is issued now: the wanted lifetime, at most the profile's maximum, inside the issuers' window, and
+// reduced by the jitter though never below the minimum. Errors are errkind.Invalid if too little was asked for, errkind.Denied if the cap is
+// below the minimum, and errkind.Unavailable if the window has no room.
+func (p *Profile) Validity(now time.Time, wanted Wanted, window Window) (Validity, error) {
 	switch {
 	case now.Before(window.NotBefore):
 		return Validity{}, errkind.New(errkind.Unavailable, "the server's clock says %s, but its issuer %s is valid only from %s; the operator has to set the clock",
-			stamp(now), window.Begins, stamp(window.NotBefore)).After(retryIssuer)
+			stamp(now), window.Begins, stamp(window.NotBefore)).Because(errkind.IssuerNotValid).After(retryIssuer)
 	case now.After(window.NotAfter):
 		return Validity{}, errkind.New(errkind.Unavailable, "the server's clock says %s, but its issuer %s ended at %s; the authority needs a new issuer",
-			stamp(now), window.Ends, stamp(window.NotAfter)).After(retryIssuer)
+			stamp(now), window.Ends, stamp(window.NotAfter)).Because(errkind.IssuerNotValid).After(retryIssuer)
 	}
-	v := Validity{issued: now.Truncate(time.Second), asked: wanted.Lifetime, spread: random.Float64()}
+	v := Validity{Issued: now.Truncate(time.Second), asked: wanted.Lifetime}
 	if v.asked <= 0 {
 		v.asked = p.config.DefaultLifetime
 	}
 	if v.asked < p.config.MinLifetime {
 		return Validity{}, errkind.New(errkind.Invalid, "a lifetime of %s is below the minimum of profile %s, %s; ask for more or for none", v.asked,
-			p.config.Name, p.config.MinLifetime)
+			p.config.Name, p.config.MinLifetime).Because(errkind.LifetimeRefused)
 	}
 	lifetime, reason := v.asked, ""
 	if lifetime > p.config.MaxLifetime {
@@ -95,19 +95,20 @@ func (p *Profile) Validity(now time.Time, wanted Wanted, window Window, random *
 		}
 		lifetime, reason = wanted.Cap, fmt.Sprintf("%s allows at most %s", wanted.CapReason, wanted.Cap)
 	}
-	lifetime = max(shorten(lifetime, wanted.Jitter, random), p.config.MinLifetime)
-	v.NotBefore, v.NotAfter = v.issued.Add(-Backdate), v.issued.Add(lifetime).Truncate(time.Second)
+	v.NotBefore, v.NotAfter = v.Issued.Add(-Backdate), v.Issued.Add(lifetime).Truncate(time.Second)
 	if v.NotBefore.Before(window.NotBefore) {
 		v.NotBefore = window.NotBefore
 	}
 	if v.NotAfter.After(window.NotAfter) {
 		v.NotAfter = window.NotAfter
-		if v.NotAfter.Sub(v.issued) < p.config.MinLifetime {
+		if v.NotAfter.Sub(v.Issued) < p.config.MinLifetime {
 			return Validity{}, errkind.New(errkind.Unavailable, "issuer %s ends at %s: less than the minimum lifetime of profile %s, %s, is left; the authority needs a new issuer",
-				window.Ends, stamp(window.NotAfter), p.config.Name, p.config.MinLifetime).After(retryIssuer)
+				window.Ends, stamp(window.NotAfter), p.config.Name, p.config.MinLifetime).Because(errkind.IssuerNotValid).After(retryIssuer)
 		}
 		reason = fmt.Sprintf("issuer %s ends at %s", window.Ends, stamp(window.NotAfter))
 	}
+	// last, so that certificates which all end with their issuer are spread too
+	v.NotAfter = v.Issued.Add(p.shortened(v.NotAfter.Sub(v.Issued), wanted)).Truncate(time.Second)
 	return v.ended(reason), nil
 }
 
@@ -123,31 +124,31 @@ func (p *Profile) Signed(v Validity, notBefore, notAfter time.Time) (Validity, e
 		return v.ended(v.Clamp.Reason), nil
 	}
 	v.NotAfter = notAfter
-	if v.NotAfter.Sub(v.issued) < p.config.MinLifetime {
+	if v.NotAfter.Sub(v.Issued) < p.config.MinLifetime {
 		return Validity{}, errkind.New(errkind.Unavailable, "the signing backend ends certificates at %s: less than the minimum lifetime of profile %s, %s, is left",
-			stamp(notAfter), p.config.Name, p.config.MinLifetime).After(retryIssuer)
+			stamp(notAfter), p.config.Name, p.config.MinLifetime).Because(errkind.IssuerNotValid).After(retryIssuer)
 	}
 	return v.ended("the signing backend ends it at " + stamp(notAfter)), nil
 }
 
 // ended fills in what follows from NotAfter. A reason makes it a clamped life.
 func (v Validity) ended(reason string) Validity {
-	life := v.NotAfter.Sub(v.issued)
-	// spread, so that a fleet that started together does not renew together
-	sixth := life / 6
-	v.RenewAt = v.issued.Add(life/2 + 1 + time.Duration(v.spread*float64(sixth-1)))
 	if reason != "" {
-		v.Clamp = Clamp{Asked: v.asked, Granted: life, Reason: reason}
+		v.Clamp = Clamp{Asked: v.asked, Granted: v.NotAfter.Sub(v.Issued), Reason: reason}
 	}
 	return v
 }
 
-// shorten takes a random part of a share of a lifetime away.
-func shorten(lifetime time.Duration, jitter float64, random *rand.Rand) time.Duration {
-	if !(jitter > 0) { // NaN too
+// shortened returns a lifetime within the jitter that was asked for.
+func (p *Profile) shortened(lifetime time.Duration, wanted Wanted) time.Duration {
+	if wanted.Shorten == nil || !(wanted.Jitter > 0) { // NaN too
 		return lifetime
 	}
-	return lifetime - time.Duration(float64(lifetime)*min(jitter, 1)*random.Float64())
+	shortest := max(lifetime-time.Duration(float64(lifetime)*min(wanted.Jitter, 1)), p.config.MinLifetime)
+	if shortest >= lifetime {
+		return lifetime
+	}
+	return min(max(wanted.Shorten(shortest, lifetime), shortest), lifetime)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ func certsCommand() *cobra.Command {
 type listOptions struct {
 	config, identity, state      string
 	since, until, validAt, after string
+	issuerKey                    string
 	limit                        int
 	revoked                      bool
 	output                       format
@@ -70,6 +72,7 @@ func certsListCommand() *cobra.Command {
 	flags.StringVar(&options.validAt, "valid-at", "", "only certificates valid at: RFC 3339 time, or now")
 	flags.StringVar(&options.after, "after", "", "go on after this serial, the last of the page before")
 	flags.BoolVar(&options.revoked, "revoked", false, "only revoked certificates")
+	flags.StringVar(&options.issuerKey, "issuer-key", "", "only certificates of this issuer: the hexadecimal key identifier that certs show prints")
 	flags.IntVar(&options.limit, "limit", 100, "at most this many, up to 1000")
 	return cmd
 }
@@ -97,6 +100,11 @@ func (o listOptions) query(now time.Time) (query ledger.Query, err error) {
 	}
 	if query.ValidAt, err = parseTime("--valid-at", o.validAt, now); err != nil {
 		return query, err
+	}
+	if o.issuerKey != "" {
+		if query.IssuerKeyID, err = hex.DecodeString(strings.ReplaceAll(o.issuerKey, ":", "")); err != nil || len(query.IssuerKeyID) == 0 {
+			return query, fmt.Errorf("--issuer-key %q: it is a hexadecimal key identifier", o.issuerKey)
+		}
 	}
 	if o.after != "" {
 		if query.After, err = ledger.ParseSerial(o.after); err != nil {

@@ -108,7 +108,9 @@ func (o requestOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return explain(o.server, err)
 	}
-	connection, err := client.Dial(client.Config{Address: o.server, Roots: roots, ServerName: o.serverName, Certificate: held})
+	connection, err := client.Dial(client.Config{
+		Address: o.server, Roots: roots, ServerName: o.serverName, Certificate: func() (*tls.Certificate, error) { return held, nil },
+	})
 	if err != nil {
 		return usageError{err}
 	}

@@ -23,6 +23,10 @@ cannot renew itself. Whoever verifies certificates does not learn of it: keep li
 short. It runs beside the server, on the same machine and as the same user. Revoking what
 is revoked already changes nothing.
 
+A certificate that was got by renewing this one is another, and stays. Whoever had the key
+may have renewed: chancery certs list --identity ID --valid-at now shows what its holder
+has, and certs show of each the serial that it renews.
+
 Reasons (RFC 5280 section 5.3.1): unspecified, key-compromise, affiliation-changed,
 superseded, cessation-of-operation, privilege-withdrawn.`,
 		Example: `  chancery revoke 46f03da2… --reason key-compromise`,

@@ -104,6 +104,7 @@ func serve(ctx context.Context, cfg *config.Config, path string, logs io.Writer)
 		return err
 	}
 	registry.MustRegister(live.Collector("live"), ready.Collector("ready"))
+	defer p.authority.Flush() // after the last call
 	return p.listen(ctx, cfg, web.Handler(registry, live, ready, p.logger), ready, hangups)
 }
 
@@ -122,7 +123,9 @@ func (p *process) start(ctx context.Context, cfg *config.Config, doors *doors, r
 	if err != nil {
 		return usageError{err}
 	}
-	p.authority, err = ca.New(ctx, ca.Dependencies{Ledger: p.roll, Logger: p.logger, Registerer: registry, Now: time.Now}, policy)
+	p.authority, err = ca.New(ctx, ca.Dependencies{
+		Ledger: p.roll, Logger: p.logger, Audit: telemetry.Always(p.logger), Registerer: registry, Now: time.Now,
+	}, policy)
 	if err != nil {
 		return startError(err)
 	}

@@ -43,8 +43,8 @@ func TestServerScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": cmdExits, "grab": cmdGrab, "edit": cmdEdit, "mode": cmdMode, "keep": cmdKeep, "kept": cmdKept, "hierarchy": cmdHierarchy, "set": cmdSet,
-			"expired": cmdExpired,
-			"server":  cmdServer, "signal": cmdSignal, "ends": cmdEnds, "logged": cmdLogged, "metric": cmdMetric,
+			"expired": cmdExpired, "ended": cmdEnded,
+			"server": cmdServer, "signal": cmdSignal, "ends": cmdEnds, "logged": cmdLogged, "metric": cmdMetric,
 		},
 	})
 }
@@ -170,6 +170,14 @@ func cmdExpired(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 	ts.Check(roll.Close())
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(token.Reveal()), 0o600))
+}
+
+// ended FILE: waits until the first certificate in a file has ended.
+func cmdEnded(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg, len(args) == 1, "ended FILE")
+	certificates, err := chain.ParsePEM([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	<-time.After(time.Until(certificates[0].NotAfter.Add(time.Second)))
 }
 
 // set DIR NAME...: checks what request has written: modes, a key that fits the chain, a chain that leads to the bundle, just these names in it.

@@ -37,7 +37,10 @@ func NewBuckets(rate float64, burst, size int, now func() time.Time) (*Buckets, 
 	return &Buckets{rate: rate, burst: float64(burst), now: now, keys: keys}, nil
 }
 
-// Take takes a token of the key's bucket, or returns how long it takes until there is one.
+// longestBucketWait bounds what a caller is told to wait, however low the rate.
+const longestBucketWait = time.Hour
+
+// Take takes a token of the key's bucket, or returns how long it takes until there is one, at most an hour. To ask in vain costs nothing.
 func (b *Buckets) Take(key string) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,7 +57,8 @@ func (b *Buckets) Take(key string) (wait time.Duration, ok bool) {
 		has.tokens--
 		ok = true
 	} else {
-		wait = time.Duration((1 - has.tokens) / b.rate * float64(time.Second))
+		// rounded up, and a little more: who waits for so long must not find a billionth of a token missing
+		wait = time.Duration(min((1-has.tokens)/b.rate*float64(time.Second)+100, float64(longestBucketWait)))
 	}
 	b.keys.Add(key, has)
 	return wait, ok

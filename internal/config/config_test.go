@@ -46,7 +46,7 @@ func TestDefaultsAreThoseOfTheEmptyFile(t *testing.T) {
 	if p := c.Profiles["serving"]; p.MaxLifetime != 90*24*time.Hour || p.Names != "dns" {
 		t.Errorf("serving: %+v", p)
 	}
-	if c.Rules == nil || len(c.Rules) != 0 || c.Istio.LifetimeJitter != 0.05 || c.Signer.Local.Key != "pki/issuer-key.pem" {
+	if c.Rules == nil || len(c.Rules) != 0 || c.Istio.LifetimeJitter != 0.2 || c.Signer.Local.Key != "pki/issuer-key.pem" {
 		t.Errorf("defaults: %+v", c)
 	}
 }

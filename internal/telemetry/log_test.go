@@ -48,6 +48,40 @@ func TestLevelChangesAtOnce(t *testing.T) {
 	}
 }
 
+// TestAlways wants records that nobody may lose to come through whatever the level, and everything else not.
+func TestAlways(t *testing.T) {
+	for _, format := range []string{"json", "text"} {
+		var out bytes.Buffer
+		var level slog.LevelVar
+		level.Set(slog.LevelError + 4)
+		logger, err := Logger(&out, format, &level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		always := Always(logger.With("part", "ca"))
+		logger.Error("lost")
+		always.With("a", 1).WithGroup("g").Info("kept", "token", "hidden", "b", 2)
+		logger.Error("lost")
+		got := out.String()
+		if strings.Contains(got, "lost") || strings.Contains(got, "hidden") || strings.Count(got, "\n") != 1 {
+			t.Error(got)
+		}
+		for _, part := range []string{"kept", "part", "redacted"} {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s is missing: %s", part, got)
+			}
+		}
+		if !always.Enabled(t.Context(), slog.LevelDebug) || logger.Enabled(t.Context(), slog.LevelError) {
+			t.Error("the levels are mixed up")
+		}
+	}
+	var out bytes.Buffer
+	other := slog.New(slog.NewTextHandler(&out, nil))
+	if Always(other) != other {
+		t.Error("another's logger is changed")
+	}
+}
+
 func TestSecretsAreRedacted(t *testing.T) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -69,6 +103,10 @@ func TestSecretsAreRedacted(t *testing.T) {
 		"PEM by content":          {slog.String("file", "-----BEGIN EC PRIVATE KEY-----\n"), true},
 		"PEM as bytes":            {slog.Any("data", []byte("-----BEGIN PRIVATE KEY-----")), true},
 		"JWT by content":          {slog.String("value", "got "+jwt), true},
+		"join token by content":   {slog.String("value", `profile "cjt_0123456789abcdef_c2VjcmV0"`), true},
+		"second join token":       {slog.String("value", "cjt_0123456789abcdef cjt_0123456789abcdef_c2VjcmV0"), true},
+		"join token's public ID":  {slog.String("value", "cjt_0123456789abcdef"), false},
+		"JWT as a DNS name":       {slog.String("value", "DNS:"+strings.ToLower(jwt)), true},
 		"JWT in an error":         {slog.Any("err", errors.New("reviewing "+jwt)), true},
 		"JWT in a URL":            {slog.Any("url", &url.URL{Path: "/" + jwt}), true},
 		"header in an error":      {slog.Any("err", errors.New(`header "Bearer 0123456789abcdef"`)), true},

@@ -79,14 +79,23 @@ func textOf(value any) (text string) {
 	}
 }
 
-// secretText tells whether a text holds a PEM private key, a JSON Web Token or the credential of an authorization header.
+// secretText tells whether a text holds a PEM private key, a JSON Web Token, a join token or the credential of an authorization header.
 func secretText(text string) bool {
 	if strings.Contains(text, "PRIVATE KEY-----") {
 		return true
 	}
-	// a JWT is base64url of {"…, a dot, base64url of {"…
-	if _, rest, ok := strings.Cut(text, "eyJ"); ok && strings.Contains(rest, ".eyJ") {
-		return true
+	// a JWT is base64url of {"…, a dot, base64url of {"…; as a DNS name it is in lower case
+	for _, begin := range [...]string{"eyJ", "eyj"} {
+		if _, rest, ok := strings.Cut(text, begin); ok && strings.Contains(rest, "."+begin) {
+			return true
+		}
+	}
+	// a join token is cjt_ID_SECRET, of which cjt_ID may be shown
+	const id = 16
+	for _, rest, ok := strings.Cut(text, "cjt_"); ok; _, rest, ok = strings.Cut(rest, "cjt_") {
+		if len(rest) > id && rest[id] == '_' {
+			return true
+		}
 	}
 	const shortest = 12 // of a credential: the word Bearer alone, in a sentence, is none
 	_, rest, ok := strings.Cut(text, "earer ")

@@ -5,6 +5,7 @@ package kubetest
 import (
 	"context"
 	"crypto/rand"
+	"net/http"
 	"os/exec"
 	"slices"
 	"strings"
@@ -13,8 +14,11 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 const audience = "chancery"
@@ -121,6 +125,24 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
+	t.Run("the token key rotates", func(t *testing.T) {
+		c.RotateTokenKey(t)
+		if !c.Accepts(t, token, audience) || !c.Accepts(t, c.PodToken(t, pod, audience), audience) {
+			t.Error("with both keys in its list the API server refuses a token")
+		}
+		if keys := strings.Count(string(c.KeySet(t)), `"kid"`); keys != 2 {
+			t.Errorf("%d keys are published, want 2", keys)
+		}
+		c.DropOldTokenKeys(t)
+		if c.Accepts(t, token, audience) {
+			t.Error("a token by the old key is accepted")
+		}
+		token = c.PodToken(t, pod, audience)
+		if !c.Accepts(t, token, audience) {
+			t.Error("a token by the new key is refused")
+		}
+	})
+
 	t.Run("a directory has one control plane", func(t *testing.T) {
 		out, err := exec.CommandContext(t.Context(), c.Binary, "up", "--dir="+c.Dir).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "is in use") {
@@ -149,6 +171,7 @@ func TestOptions(t *testing.T) {
 		EmulatedVersion("1.36"),
 		Issuer("https://issuer.invalid"),
 		APIServerFlags("--service-account-max-token-expiration=2h"),
+		AuditLog(),
 	)
 	ns := c.Namespace(t)
 	c.ServiceAccount(t, ns, "web")
@@ -166,5 +189,22 @@ func TestOptions(t *testing.T) {
 	}
 	if version.EmulationMinor != "36" {
 		t.Errorf("emulates minor version %q, want 36", version.EmulationMinor)
+	}
+
+	own := rest.AnonymousClientConfig(c.Config)
+	own.BearerToken, own.UserAgent = c.Token(t, TokenOptions{Namespace: ns, ServiceAccount: "web"}), "kubetest"
+	client, err := kubernetes.NewForConfig(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Fatal(err)
+	}
+	want := []Request{{User: "system:serviceaccount:" + ns + ":web", UserAgent: "kubetest", Verb: "list", Resource: "pods", Code: http.StatusForbidden}}
+	err = wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+		return slices.Equal(c.Requests(t, want[0].User), want), nil
+	})
+	if err != nil {
+		t.Errorf("the requests are %+v, want %+v", c.Requests(t, want[0].User), want)
 	}
 }

@@ -47,7 +47,9 @@ func Init(ctx context.Context, binary, dir string, api *API) (*Authority, error)
 		return nil, fmt.Errorf("chancery init: %w\n%s", err, out)
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	config := fmt.Sprintf("trust_domain: standin.test\nlisten:\n  grpc: %s\n  http: %s\nauthentication:\n  kubernetes:\n    enabled: true\n    kubeconfig: %s\n",
+	config := fmt.Sprintf("trust_domain: standin.test\nlisten:\n  grpc: %s\n  http: %s\n"+
+		"limits:\n  identity_rate: 0\n  node_rate: 0\n"+ // a bed's few callers ask as often as they can
+		"authentication:\n  kubernetes:\n    enabled: true\n    kubeconfig: %s\n",
 		a.GRPC, a.HTTP, kubeconfig)
 	if err := errors.Join(os.WriteFile(kubeconfig, api.Kubeconfig(), 0o600), os.WriteFile(a.Config, []byte(config), 0o600)); err != nil {
 		return nil, err

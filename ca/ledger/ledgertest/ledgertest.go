@@ -65,6 +65,7 @@ func Run(t *testing.T, fresh func(t testing.TB) Store) {
 		"a revocation is durable and stays as it was":                    revokes,
 		"only what was issued is revoked":                                revokesIssued,
 		"find selects what is revoked":                                   findsRevoked,
+		"find selects what an issuer signed":                             findsOfIssuer,
 		"a probe writes":                                                 probes,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })

@@ -144,4 +144,42 @@ func findsRevoked(t *testing.T, s Store) {
 	wantFound(t, l, ledger.Query{Revoked: true, Limit: 2, After: serial(5)}, 2)
 	wantFound(t, l, ledger.Query{Revoked: true, ValidAt: start.Add(time.Minute)}, 7, 5, 2)
 	wantFound(t, l, ledger.Query{Revoked: true, State: ledger.Failed})
+	wantFound(t, l, ledger.Query{Revoked: true, State: ledger.Issued}, 7, 5, 2)
+	wantFound(t, l, ledger.Query{Revoked: true, State: ledger.Reserved})
+	wantFound(t, l, ledger.Query{Revoked: true, Since: intent(3).Created, Until: intent(7).Created}, 5)
+	wantFound(t, l, ledger.Query{Revoked: true, Identity: intent(0).Identity}, 7, 5, 2)
+	wantFound(t, l, ledger.Query{Revoked: true, Identity: "spiffe://example.org/unknown"})
+	wantFound(t, l, ledger.Query{Revoked: true, ValidAt: start.Add(2 * time.Hour)})
+}
+
+func findsOfIssuer(t *testing.T, s Store) {
+	l := open(t, s)
+	issuers := [][]byte{[]byte("first"), []byte("second"), nil} // an authority's certificate need not have a key identifier
+	for n := range 12 {
+		in := intent(n)
+		in.Identity = identities[n%2]
+		do(t, l.Reserve(t.Context(), in))
+		out := certified(n)
+		out.IssuerKeyID = issuers[n%3]
+		do(t, l.Commit(t.Context(), out))
+	}
+	do(t, l.Reserve(t.Context(), intent(12)))
+	do(t, l.Reserve(t.Context(), intent(13)))
+	do(t, l.Fail(t.Context(), refused(13)))
+	do(t, l.Revoke(t.Context(), serial(4), revocation(1)))
+	first, second := issuers[0], issuers[1]
+	wantFound(t, l, ledger.Query{IssuerKeyID: first}, 9, 6, 3, 0)
+	wantFound(t, l, ledger.Query{IssuerKeyID: second}, 10, 7, 4, 1)
+	wantFound(t, l, ledger.Query{IssuerKeyID: []byte("firs")})
+	wantFound(t, l, ledger.Query{IssuerKeyID: second, State: ledger.Issued}, 10, 7, 4, 1)
+	wantFound(t, l, ledger.Query{IssuerKeyID: second, State: ledger.Failed})
+	wantFound(t, l, ledger.Query{IssuerKeyID: second, State: ledger.Reserved})
+	wantFound(t, l, ledger.Query{IssuerKeyID: second, Identity: identities[0]}, 10, 4)
+	wantFound(t, l, ledger.Query{IssuerKeyID: second, Revoked: true}, 4)
+	wantFound(t, l, ledger.Query{IssuerKeyID: first, Revoked: true})
+	wantFound(t, l, ledger.Query{IssuerKeyID: first, Since: intent(1).Created, Until: intent(9).Created}, 6, 3)
+	wantFound(t, l, ledger.Query{IssuerKeyID: second, ValidAt: start.Add(time.Minute)}, 10, 7, 4, 1)
+	wantFound(t, l, ledger.Query{IssuerKeyID: second, ValidAt: start.Add(2 * time.Hour)})
+	wantFound(t, l, ledger.Query{IssuerKeyID: second, Limit: 3}, 10, 7, 4)
+	wantFound(t, l, ledger.Query{IssuerKeyID: second, Limit: 3, After: serial(4)}, 1)
 }

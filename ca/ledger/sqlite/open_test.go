@@ -129,7 +129,7 @@ func TestSchemaVersions(t *testing.T) {
 	must(t, mustOpen(t, Config{Path: path}).Close())
 	alter(t, path, "PRAGMA user_version = 99")
 	for _, config := range []Config{{Path: path}, {Path: path, Shared: true}, {Path: path, ReadOnly: true}} {
-		refuse(t, config, "schema 99", "newer Chancery", "schema 2")
+		refuse(t, config, "schema 99", "newer Chancery", "schema 3")
 	}
 	// An older file: a reader leaves it alone, and so does a tool while a server has it open.
 	alter(t, path, "PRAGMA user_version = 0")
@@ -140,23 +140,46 @@ func TestSchemaVersions(t *testing.T) {
 	refuse(t, Config{Path: path, Shared: true}, "older than this program")
 }
 
-// TestUpgrade opens a file as the first version left it.
+// TestUpgrade opens files as earlier versions left them.
 func TestUpgrade(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	old := mustOpen(t, Config{Path: path})
-	in := benchIntent(1)
-	must(t, old.Reserve(t.Context(), in))
-	must(t, old.Commit(t.Context(), outcomeOf(in)))
-	must(t, old.Close())
-	alter(t, path, "DROP TABLE revocations; DROP TABLE leaf_serials; PRAGMA user_version = 1")
-	refuse(t, Config{Path: path, ReadOnly: true}, "schema 1", "start this version's server once")
-
-	upgraded := mustOpen(t, Config{Path: path})
-	must(t, upgraded.Revoke(t.Context(), in.Serial, ledger.Revocation{At: time.Now(), By: "a test"}))
-	entry, err := upgraded.Certificate(t.Context(), in.Serial, outcomeOf(in).Certificate)
+	texts, err := steps()
 	must(t, err)
-	if entry.Revoked == nil || entry.Identity != in.Identity {
-		t.Errorf("it is %+v", entry)
+	in := benchIntent(1)
+	out := outcomeOf(in)
+	record, err := encode(&in, 7)
+	must(t, err)
+	first := fmt.Sprintf(`INSERT INTO identities (id, name) VALUES (1, '%s');
+		INSERT INTO certificates (id, serial, identity, state, settled, span, not_before, not_after, issuer, detail, certificate)
+		VALUES (%d, x'%s', 1, 1, %d, 10, %[4]d, %[5]d, x'01', '%[6]s', x'%[7]x');`, in.Identity, record.id, in.Serial, in.Created.UnixMilli(),
+		out.NotAfter.UnixMilli(), record.detail, out.Certificate)
+	second := first + fmt.Sprintf("INSERT INTO revocations (serial, revoked, reason, by) VALUES (x'%s', %d, 1, 'a test')", in.Serial, in.Created.UnixMilli())
+	for version, rows := range map[int]string{1: first, 2: second} {
+		t.Run(fmt.Sprintf("schema %d", version), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "ledger.db")
+			must(t, create(path))
+			alter(t, path, strings.Join(texts[:version], "\n")+rows+fmt.Sprintf(";PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version))
+			refuse(t, Config{Path: path, ReadOnly: true}, fmt.Sprintf("schema %d", version), "start this version's server once")
+
+			upgraded := mustOpen(t, Config{Path: path})
+			entry, err := upgraded.Certificate(t.Context(), in.Serial, out.Certificate)
+			must(t, err)
+			if entry.Identity != in.Identity || entry.Origin != in.Origin || (entry.Revoked != nil) != (version > 1) {
+				t.Errorf("it is %+v", entry)
+			}
+			must(t, upgraded.Revoke(t.Context(), in.Serial, ledger.Revocation{At: in.Created.Add(time.Hour), Reason: ledger.KeyCompromise, By: "a test"}))
+			found, err := upgraded.Find(t.Context(), ledger.Query{Revoked: true, IssuerKeyID: []byte{1}})
+			must(t, err)
+			wanted := in.Created // what was revoked stays so
+			if version == 1 {
+				wanted = wanted.Add(time.Hour)
+			}
+			if len(found) != 1 || found[0].Revoked.Reason != ledger.KeyCompromise || found[0].Revoked.At.UnixMilli() != wanted.UnixMilli() {
+				t.Errorf("found %+v", found)
+			}
+			next := benchIntent(2)
+			must(t, upgraded.Reserve(t.Context(), next))
+			must(t, upgraded.Commit(t.Context(), outcomeOf(next)))
+		})
 	}
 }
 
@@ -260,7 +283,7 @@ func TestSettings(t *testing.T) {
 		return nil, nil
 	}}, false))
 	want := map[string]string{
-		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "application_id": fmt.Sprint(applicationID), "user_version": "2",
+		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "application_id": fmt.Sprint(applicationID), "user_version": "3",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -19,7 +19,7 @@ func (l *Ledger) Revoke(ctx context.Context, serial ledger.Serial, revocation le
 		return fmt.Errorf("%s: who revokes it is a text of %d bytes", doing, len(revocation.By))
 	}
 	return l.submit(ctx, doing, &request{write: func(g *group) (answer, broken error) { //nolint:contextcheck // what the writer has begun does not end early
-		row, err := g.statements.state.row(1, []byte(serial))
+		row, err := g.statements.state.row(2, []byte(serial))
 		switch {
 		case err != nil:
 			return nil, err
@@ -28,16 +28,19 @@ func (l *Ledger) Revoke(ctx context.Context, serial ledger.Serial, revocation le
 		case row[0] != issued:
 			return ledger.ErrNotIssued, nil
 		}
-		_, err = g.statements.revoke.exec([]byte(serial), revocation.At.UnixMilli(), int64(revocation.Reason), revocation.By)
+		_, err = g.statements.revoke.exec(row[1], revocation.At.UnixMilli(), int64(revocation.Reason), revocation.By)
 		return nil, err
 	}}, true)
 }
+
+// byLeafSerial finds the entries whose certificates may have a serial number.
+const byLeafSerial = "SELECT " + columns + " WHERE c.serial = ?1 OR c.serial IN (SELECT serial FROM leaf_serials WHERE leaf = ?1)"
 
 // Certificate implements ledger.Ledger.
 func (l *Ledger) Certificate(ctx context.Context, leaf ledger.Serial, der []byte) (entry ledger.Entry, err error) {
 	doing := "looking up certificate " + leaf.String()
 	err = l.view(ctx, doing, func(v *view) error {
-		entries, err := v.rows("SELECT "+columns+" WHERE c.serial = ?1 OR c.serial IN (SELECT serial FROM leaf_serials WHERE leaf = ?1)", []byte(leaf))
+		entries, err := v.rows(byLeafSerial, []byte(leaf))
 		if err != nil {
 			return err
 		}

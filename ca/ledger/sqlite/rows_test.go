@@ -13,6 +13,7 @@ import (
 // TestQueriesUseIndexes: no query reads the whole roll or sorts it.
 func TestQueriesUseIndexes(t *testing.T) {
 	l := mustOpen(t, Config{Path: filepath.Join(t.TempDir(), "ledger.db")})
+	issuer := []byte("issuer")
 	for _, test := range []struct {
 		query ledger.Query
 		span  bool
@@ -26,27 +27,50 @@ func TestQueriesUseIndexes(t *testing.T) {
 		{query: ledger.Query{Identity: "i", State: ledger.Issued}, index: "certificates_identity (identity=? AND rowid>? AND rowid<?)"},
 		{query: ledger.Query{Identity: "i", ValidAt: time.Now()}, index: "certificates_identity (identity=? AND rowid>? AND rowid<?)"},
 		{query: ledger.Query{ValidAt: time.Now()}, span: true, index: "certificates_span (span=? AND rowid>? AND rowid<?)"},
+		{query: ledger.Query{IssuerKeyID: issuer}, index: "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
+		{query: ledger.Query{IssuerKeyID: issuer, State: ledger.Issued}, index: "INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
+		{query: ledger.Query{IssuerKeyID: issuer, Identity: "i"}, index: "certificates_identity (identity=? AND rowid>? AND rowid<?)"},
+		{query: ledger.Query{IssuerKeyID: issuer, ValidAt: time.Now()}, span: true, index: "certificates_span (span=? AND rowid>? AND rowid<?)"},
+		{query: ledger.Query{Revoked: true}, index: "SEARCH r USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
+		{query: ledger.Query{Revoked: true, ValidAt: time.Now()}, index: "SEARCH r USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
+		{query: ledger.Query{Revoked: true, Identity: "i"}, index: "SEARCH r USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
+		{query: ledger.Query{Revoked: true, IssuerKeyID: issuer}, index: "SEARCH r USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
 	} {
 		c, err := bounds{Query: test.query, below: 1 << 62}.conditions()
 		must(t, err)
 		if test.span {
 			c = c.and("c.span = ? AND c.span IS NOT NULL AND c.id >= ?", 3, 0)
 		}
-		rows, err := l.readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+c.query(), append(c.args, 10)...)
-		must(t, err)
-		var plan []string
-		for rows.Next() {
-			var id, parent, unused int
-			var step string
-			must(t, rows.Scan(&id, &parent, &unused, &step))
-			plan = append(plan, step)
-		}
-		must(t, rows.Err())
-		text := strings.Join(plan, "\n")
-		if !strings.Contains(text, test.index) || strings.Contains(text, "SCAN c") || strings.Contains(text, "B-TREE") {
+		text := planOf(t, l, c.query(), append(c.args, 10)...)
+		if !strings.Contains(text, test.index) || strings.Contains(text, "SCAN") || strings.Contains(text, "B-TREE") {
 			t.Errorf("%+v is planned as\n%s", test.query, text)
 		}
 	}
+}
+
+// TestCertificateIsFoundByIndex: a look-up, of which each renewal has one, reads a handful of rows.
+func TestCertificateIsFoundByIndex(t *testing.T) {
+	l := mustOpen(t, Config{Path: filepath.Join(t.TempDir(), "ledger.db")})
+	text := planOf(t, l, byLeafSerial, []byte("x"))
+	if !strings.Contains(text, "certificates_serial (serial=?)") || !strings.Contains(text, "leaf_serials USING PRIMARY KEY (leaf=?)") || strings.Contains(text, "SCAN") {
+		t.Errorf("it is planned as\n%s", text)
+	}
+}
+
+func planOf(t *testing.T, l *Ledger, query string, args ...any) string {
+	t.Helper()
+	rows, err := l.readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
+	must(t, err)
+	defer rows.Close()
+	var plan []string
+	for rows.Next() {
+		var id, parent, unused int
+		var step string
+		must(t, rows.Scan(&id, &parent, &unused, &step))
+		plan = append(plan, step)
+	}
+	must(t, rows.Err())
+	return strings.Join(plan, "\n")
 }
 
 // TestPlaceInTheOrderIsTaken: reservations of one millisecond whose counters have come around still both get a row.

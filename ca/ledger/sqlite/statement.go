@@ -37,8 +37,8 @@ func prepareAll(c *conn) (s statements, err error) {
 		{&s.pruneTokens, "DELETE FROM join_tokens WHERE expires < ?"},
 		{&s.bundle, "SELECT sequence, hash FROM bundles ORDER BY sequence DESC LIMIT 1"},
 		{&s.addBundle, "INSERT INTO bundles (sequence, hash, created) VALUES (?, ?, ?)"},
-		{&s.state, "SELECT state FROM certificates WHERE serial = ?"},
-		{&s.revoke, "INSERT INTO revocations (serial, revoked, reason, by) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"},
+		{&s.state, "SELECT state, id FROM certificates WHERE serial = ?"},
+		{&s.revoke, "INSERT INTO revocations (certificate, revoked, reason, by) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"},
 		{&s.addLeafSerial, "INSERT INTO leaf_serials (leaf, serial) VALUES (?, ?) ON CONFLICT DO NOTHING"},
 		{&s.probe, "INSERT INTO probe (id, at) VALUES (1, ?) ON CONFLICT DO UPDATE SET at = excluded.at"},
 	} {
