@@ -8,7 +8,7 @@ VERSION = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 GOLANGCI_LINT := go tool -modfile=tools/lint/go.mod golangci-lint
 BUF := go tool -modfile=tools/gen/go.mod buf
 
-.PHONY: help build test e2e demo bench pacing conformance lint generate generate-check fmt fuzz-smoke
+.PHONY: help build test e2e demo bench pacing stampede conformance lint generate generate-check fmt fuzz-smoke
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,10 @@ bench: ## measure issuance
 
 pacing: ## simulate how the renewals of 100,000 agents come back
 	go run ./test/pacing
+
+stampede: ## have 2,000 new clients come at once, with limits off and on; then 30 s of bad tokens
+	go run ./test/stampede
+	go run ./test/stampede -bad 30s
 
 conformance: ## judge public test suites and write docs/conformance.md
 	cd test/conformance && go run . -write ../../docs/conformance.md

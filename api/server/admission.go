@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"runtime"
 	"time"
@@ -158,7 +159,7 @@ func take(buckets *admission.Buckets, key, who string) error {
 }
 
 // callerOf returns the key of whom an order's certificate is for: a pod, for others an identity. What a pod asks for in another name, as node proxies
-// do, counts apart; its node bounds all of it.
+// do, counts apart; its node bounds all of it. Of such a name, which nobody has looked at yet and which may be long, the key holds only the hash.
 func callerOf(order ca.Order) string {
 	k := order.Principal.Kubernetes
 	if k == nil || k.PodUID == "" {
@@ -166,7 +167,8 @@ func callerOf(order ca.Order) string {
 	}
 	key := "pod " + k.Cluster + " " + k.PodUID
 	if uris := order.Names.URIs; k.NodeUID != "" && len(uris) == 1 && uris[0] != order.Principal.ID.String() {
-		key += " " + uris[0]
+		sum := sha256.Sum256([]byte(uris[0]))
+		key += " " + string(sum[:])
 	}
 	return key
 }

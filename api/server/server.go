@@ -34,6 +34,8 @@ const (
 	// minPing lets clients ping every 10 s, the least that gRPC's own take (Istio's agents ping every 30 s). It is half of that since pings that are
 	// sent evenly do not arrive so, and a client that is taken for too busy loses its connection.
 	minPing = 5 * time.Second
+	// connectionBuffer is how much a connection reads and writes at once.
+	connectionBuffer = 8 << 10
 	// handshakeTimeout bounds a connection that does not get through TLS and the HTTP/2 preface.
 	handshakeTimeout = 10 * time.Second
 )
@@ -118,6 +120,10 @@ func (s *Server) GRPC(door Door) *grpc.Server {
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: 15 * time.Minute, Time: time.Minute, Timeout: 20 * time.Second}),
+		// messages are small and connections many: the defaults would keep 64 KiB for each
+		grpc.ReadBufferSize(connectionBuffer),
+		grpc.WriteBufferSize(connectionBuffer),
+		grpc.SharedWriteBuffer(true),
 		grpc.WaitForHandlers(true), // what handlers work with is closed after them, also when they are not let finish
 	)...)
 	if door.Chancery {

@@ -43,7 +43,7 @@ func newBed(ctx context.Context, o options) (b *bed, err error) {
 			return b, err
 		}
 	}
-	if b.authority, err = standin.Init(ctx, binary, filepath.Join(dir, "ca"), b.api); err != nil {
+	if b.authority, err = standin.Init(ctx, binary, filepath.Join(dir, "ca"), standin.Unlimited, b.api); err != nil {
 		return b, err
 	}
 	if b.server, err = b.authority.Start(); err != nil {

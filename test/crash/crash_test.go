@@ -79,7 +79,7 @@ func TestKilled(t *testing.T) {
 	binary, err := standin.Build(t.Context(), dir)
 	must(t, err)
 	b := &bed{t: t, received: make(map[string][]byte)}
-	b.authority, err = standin.Init(t.Context(), binary, filepath.Join(dir, "ca"), api)
+	b.authority, err = standin.Init(t.Context(), binary, filepath.Join(dir, "ca"), standin.Unlimited, api)
 	must(t, err)
 	for i := range clients {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -3,6 +3,7 @@
 package standin
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -19,6 +20,9 @@ import (
 
 // Audience is the audience of every token.
 const Audience = "chancery"
+
+// nodes is how many nodes the pods are on.
+const nodes = 50
 
 type reference struct {
 	Name string `json:"name"`
@@ -51,13 +55,21 @@ func Token(number int) string {
 	c.Kubernetes.Namespace = fmt.Sprintf("ns%d", number%20)
 	c.Kubernetes.ServiceAccount = reference{fmt.Sprintf("sa%d", number), fmt.Sprintf("8f0d9f6e-0000-4000-8000-%012d", number)}
 	c.Kubernetes.Pod = reference{fmt.Sprintf("pod-%d", number), fmt.Sprintf("9f0d9f6e-0000-4000-8000-%012d", number)}
-	c.Kubernetes.Node = reference{fmt.Sprintf("node-%d", number%5), fmt.Sprintf("7f0d9f6e-0000-4000-8000-%012d", number%5)}
+	c.Kubernetes.Node = reference{fmt.Sprintf("node-%d", number%nodes), fmt.Sprintf("7f0d9f6e-0000-4000-8000-%012d", number%nodes)}
 	payload, err := json.Marshal(c)
 	if err != nil {
 		panic(err) //nolint:forbidigo // a struct of strings and numbers
 	}
 	encode := base64.RawURLEncoding.EncodeToString
-	return encode([]byte(`{"alg":"ES256","kid":"standin"}`)) + "." + encode(payload) + "." + encode(make([]byte, 64))
+	return encode([]byte(`{"alg":"ES256","kid":"standin"}`)) + "." + encode(payload) + "." + goodSignature
+}
+
+// goodSignature is what an API takes for its own.
+var goodSignature = base64.RawURLEncoding.EncodeToString(make([]byte, 64))
+
+// BadToken makes a token of a pod that no API believes.
+func BadToken(number int) string {
+	return strings.TrimSuffix(Token(number), goodSignature) + base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{1}, 64))
 }
 
 // API stands in for a cluster's API server: it reviews tokens, over TLS, and every token of Token is good.
@@ -104,6 +116,9 @@ func (a *API) review(w http.ResponseWriter, r *http.Request) {
 
 func status(token string) authv1.TokenReviewStatus {
 	var c claims
+	if !strings.HasSuffix(token, "."+goodSignature) {
+		return authv1.TokenReviewStatus{Error: "the signature is not the stand-in's"}
+	}
 	_, rest, _ := strings.Cut(token, ".")
 	payload, _, _ := strings.Cut(rest, ".")
 	text, err := base64.RawURLEncoding.DecodeString(payload)

@@ -34,8 +34,12 @@ type Authority struct {
 	Root   *x509.Certificate
 }
 
-// Init makes an authority in a directory with chancery init, and lets it take tokens that an API reviews.
-func Init(ctx context.Context, binary, dir string, api *API) (*Authority, error) {
+// Unlimited is the limits section of a bed whose few callers ask as often as they can.
+const Unlimited = "limits:\n  identity_rate: 0\n  node_rate: 0\n"
+
+// Init makes an authority in a directory with chancery init, and lets it take tokens that an API reviews. limits is the configuration's section of that name,
+// or empty.
+func Init(ctx context.Context, binary, dir, limits string, api *API) (*Authority, error) {
 	a := &Authority{Binary: binary, Dir: dir, Config: filepath.Join(dir, "standin.yaml")}
 	for _, address := range []*string{&a.GRPC, &a.HTTP} {
 		var err error
@@ -47,10 +51,8 @@ func Init(ctx context.Context, binary, dir string, api *API) (*Authority, error)
 		return nil, fmt.Errorf("chancery init: %w\n%s", err, out)
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	config := fmt.Sprintf("trust_domain: standin.test\nlisten:\n  grpc: %s\n  http: %s\n"+
-		"limits:\n  identity_rate: 0\n  node_rate: 0\n"+ // a bed's few callers ask as often as they can
-		"authentication:\n  kubernetes:\n    enabled: true\n    kubeconfig: %s\n",
-		a.GRPC, a.HTTP, kubeconfig)
+	config := fmt.Sprintf("trust_domain: standin.test\nlisten:\n  grpc: %s\n  http: %s\n%s"+
+		"authentication:\n  kubernetes:\n    enabled: true\n    kubeconfig: %s\n", a.GRPC, a.HTTP, limits, kubeconfig)
 	if err := errors.Join(os.WriteFile(kubeconfig, api.Kubeconfig(), 0o600), os.WriteFile(a.Config, []byte(config), 0o600)); err != nil {
 		return nil, err
 	}
