@@ -123,7 +123,6 @@ func (s *Server) GRPC(door Door) *grpc.Server {
 		// messages are small and connections many: the defaults would keep 64 KiB for each
 		grpc.ReadBufferSize(connectionBuffer),
 		grpc.WriteBufferSize(connectionBuffer),
-		grpc.SharedWriteBuffer(true),
 		grpc.WaitForHandlers(true), // what handlers work with is closed after them, also when they are not let finish
 	)...)
 	if door.Chancery {
