@@ -33,6 +33,7 @@ pacing: ## simulate how the renewals of 100,000 agents come back
 	go run ./test/pacing
 
 stampede: ## have 2,000 new clients come at once, with limits off and on; then 30 s of bad tokens
+	go run ./test/stampede -off
 	go run ./test/stampede
 	go run ./test/stampede -bad 30s
 
