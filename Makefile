@@ -36,6 +36,7 @@ stampede: ## have 2,000 new clients come at once, with limits off and on; then 3
 	go run ./test/stampede -off
 	go run ./test/stampede
 	go run ./test/stampede -bad 30s
+	go run ./test/stampede -agents 5000
 
 conformance: ## judge public test suites and write docs/conformance.md
 	cd test/conformance && go run . -write ../../docs/conformance.md

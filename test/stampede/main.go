@@ -40,10 +40,14 @@ import (
 const without = "limits:\n  in_flight: 100000\n  adaptive: false\n  queue: 1000000\n  authenticating: 100000\n  identity_rate: 0\n  node_rate: 0\n" +
 	"  handshakes: 100000\n"
 
+// shortLived lets agents renew several times while one looks on.
+const shortLived = "profiles:\n  workload:\n    min_lifetime: 10s\n    default_lifetime: 90s\n"
+
 func main() {
 	clients := flag.Int("clients", 2000, "clients that come at once")
 	bad := flag.Duration("bad", 0, "send bad tokens for so long instead")
 	off := flag.Bool("off", false, "switch the limits off, for the comparison")
+	agents := flag.Int("agents", 0, "have so many agents start at once and renew when they are told to, instead")
 	binary := flag.String("binary", "", "chancery to measure; built from this tree if empty")
 	probe := flag.String("probe", "", "look at this URL every 20 ms until standard input ends, and print how long it took (for the program itself)")
 	flag.Parse()
@@ -53,6 +57,8 @@ func main() {
 	switch {
 	case *probe != "":
 		err = look(*probe)
+	case *agents > 0:
+		err = run(ctx, *binary, "limits on, renewals", shortLived, func(ctx context.Context, b *bed) error { return b.fleet(ctx, *agents) })
 	case *bad > 0:
 		err = run(ctx, *binary, "limits on, bad tokens", "", func(ctx context.Context, b *bed) error { return b.flood(ctx, *bad) })
 	default:
@@ -198,6 +204,65 @@ func (b *bed) stampede(ctx context.Context, clients int) error {
 	if failed.Load() > 0 {
 		return fmt.Errorf("%d clients got nothing, the last since: %v", failed.Load(), last.Load())
 	}
+	return nil
+}
+
+// fleet has agents start within a second and renew at renew_at, for three lifetimes and a little, and tells how evenly they came back.
+func (b *bed) fleet(ctx context.Context, agents int) error {
+	const connections, slice, during = 50, 5 * time.Second, 200 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, during)
+	defer cancel()
+	var clients []chanceryv1.CertificateAuthorityClient
+	for range connections {
+		connection, err := grpc.NewClient(b.authority.GRPC, grpc.WithTransportCredentials(credentials.NewTLS(b.authority.TLS())))
+		if err != nil {
+			return err
+		}
+		defer connection.Close()
+		clients = append(clients, chanceryv1.NewCertificateAuthorityClient(connection))
+	}
+	counts := make([]atomic.Int64, int(during/slice)+1)
+	var expired, refused atomic.Int64
+	began := time.Now()
+	var all sync.WaitGroup
+	for i := range agents {
+		token := metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+standin.Token(i))
+		all.Go(func() {
+			var ends time.Time
+			for ctx.Err() == nil {
+				call, cancel := context.WithTimeout(token, 15*time.Second)
+				answer, err := clients[i%connections].IssueCertificate(call, &chanceryv1.IssueCertificateRequest{Csr: b.requests[i%len(b.requests)]})
+				cancel()
+				wait := time.Second
+				switch {
+				case err == nil:
+					if !ends.IsZero() && time.Now().After(ends) {
+						expired.Add(1)
+					}
+					counts[int(time.Since(began)/slice)].Add(1)
+					ends, wait = answer.GetNotAfter().AsTime(), time.Until(answer.GetRenewAt().AsTime())
+				default:
+					refused.Add(1)
+					for _, detail := range status.Convert(err).Details() {
+						if info, ok := detail.(*errdetails.RetryInfo); ok {
+							wait = info.GetRetryDelay().AsDuration()
+						}
+					}
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(wait):
+				}
+			}
+		})
+	}
+	all.Wait()
+	fmt.Printf("  agents                 %d, %d times told to come back, %d renewals after the end of a certificate\n", agents, refused.Load(), expired.Load())
+	fmt.Printf("  issued in each 5 s    ")
+	for i := range counts {
+		fmt.Printf(" %d", counts[i].Load())
+	}
+	fmt.Println()
 	return nil
 }
 
