@@ -1,6 +1,7 @@
 package ca_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -205,6 +206,44 @@ func TestHostileTextInARecord(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEveryTextOfACredentialIsBounded puts hostile text into one field of the caller after the other.
+func TestEveryTextOfACredentialIsBounded(t *testing.T) {
+	hostile := "a\n\x1b\u202e\xff" + strings.Repeat("x", 100_000)
+	for field, put := range map[string]func(*identity.Principal){
+		"credential_id":       func(p *identity.Principal) { p.CredentialID = hostile },
+		"namespace":           func(p *identity.Principal) { p.Kubernetes.Namespace = hostile },
+		"service_account":     func(p *identity.Principal) { p.Kubernetes.ServiceAccount = hostile },
+		"service_account_uid": func(p *identity.Principal) { p.Kubernetes.ServiceAccountUID = hostile },
+		"pod":                 func(p *identity.Principal) { p.Kubernetes.PodName = hostile },
+		"pod_uid":             func(p *identity.Principal) { p.Kubernetes.PodUID = hostile },
+		"node":                func(p *identity.Principal) { p.Kubernetes.NodeName = hostile },
+		"node_uid":            func(p *identity.Principal) { p.Kubernetes.NodeUID = hostile },
+		"oidc_issuer":         func(p *identity.Principal) { p.OIDC = &identity.OIDC{Issuer: hostile} },
+		"oidc_subject":        func(p *identity.Principal) { p.OIDC = &identity.OIDC{Subject: hostile} },
+	} {
+		b := newBed(t)
+		o := order(t)
+		put(o.Principal)
+		b.authority.Refused(t.Context(), o, errkind.New(errkind.Exhausted, "too often").Because(errkind.RateLimited), start)
+		text, _ := b.logs.records(t, "audit")[0][field].(string)
+		if len(text) < 200 || len(text) > 300 || !strings.HasPrefix(strings.TrimPrefix(text, "default/"), `a\n\x1b\u202e\xffx`) || !strings.HasSuffix(text, "x…") {
+			t.Errorf("%s is %d bytes: %.60q", field, len(text), text)
+		}
+	}
+}
+
+// TestALongErrorIsCut wants a cause to end somewhere, and at a whole character.
+func TestALongErrorIsCut(t *testing.T) {
+	for _, cause := range []string{strings.Repeat("x", 100_000), strings.Repeat("ä", 50_000), "x" + strings.Repeat("ä", 50_000)} {
+		b := newBed(t)
+		b.authority.Refused(t.Context(), order(t), errkind.Wrap(errkind.Unavailable, errors.New(cause), "no").Because(errkind.SignerUnavailable), start)
+		text, _ := b.logs.records(t, "audit")[0]["error"].(string)
+		if len(text) < 4000 || len(text) > 4100 || !strings.HasSuffix(text, "…") || strings.ContainsRune(text, '\ufffd') {
+			t.Errorf("the error is %d bytes and ends in %q", len(text), text[max(len(text)-9, 0):])
+		}
 	}
 }
 

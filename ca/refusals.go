@@ -42,7 +42,8 @@ type summary struct {
 	doors   map[Door]uint64
 	busiest busiest
 	timer   *time.Timer
-	written chan struct{} // closed once it is
+	written chan struct{}   // closed once it is, and all before it are
+	before  <-chan struct{} // written of the one before it; nil for the first
 }
 
 func newRefusals(logger *slog.Logger, now func() time.Time, limit RecordLimit) *refusals {
@@ -71,7 +72,10 @@ func (r *refusals) admit(order Order, reason errkind.Reason) bool {
 	if r.pending == nil {
 		s := &summary{from: now, reasons: make(map[errkind.Reason]uint64), doors: make(map[Door]uint64), written: make(chan struct{})}
 		s.timer = time.AfterFunc(summaryEvery, func() {
-			if r.take(s) {
+			r.mu.Lock()
+			mine := r.take(s)
+			r.mu.Unlock()
+			if mine {
 				r.write(s)
 			}
 		})
@@ -84,12 +88,14 @@ func (r *refusals) admit(order Order, reason errkind.Reason) bool {
 	return false
 }
 
-// take ends a summary that is pending still, and returns whether it was this call that did. Whoever it was has to write it.
+// take ends the summary that is pending, if it is this one, and returns whether it was this call that did. Whoever it was has to write it. The caller
+// holds mu.
 func (r *refusals) take(s *summary) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if s == nil || r.pending != s {
 		return false
+	}
+	if r.taken != nil {
+		s.before = r.taken.written
 	}
 	r.pending, r.taken = nil, s
 	return true
@@ -99,22 +105,25 @@ func (r *refusals) take(s *summary) bool {
 func (r *refusals) flush() {
 	r.mu.Lock()
 	pending, taken := r.pending, r.taken
+	mine := r.take(pending)
 	r.mu.Unlock()
-	if r.take(pending) {
-		pending.timer.Stop()
+	switch {
+	case mine:
+		pending.timer.Stop() // if that is too late, it finds nothing pending
 		r.write(pending)
-	} else if pending != nil {
-		<-pending.written
-	}
-	if taken != nil {
+	case taken != nil:
 		<-taken.written
 	}
 }
 
+// write writes a summary, and returns once those before it are written too, which can be under way still.
 func (r *refusals) write(s *summary) {
 	defer close(s.written)
 	r.logger.Warn("audit summary", "refusals", s.total, "from", s.from, "to", r.now(), counts("reasons", s.reasons), counts("doors", s.doors),
 		"busiest", s.busiest.first())
+	if s.before != nil {
+		<-s.before
+	}
 }
 
 // counts returns a group with a count for each name, in order.

@@ -1,6 +1,7 @@
 package ca_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -107,6 +108,52 @@ func TestTheBusiest(t *testing.T) {
 	}
 }
 
+// TestALatecomerIsNotTheBusiest wants no address to be shown with the refusals of the one whose place it took.
+func TestALatecomerIsNotTheBusiest(t *testing.T) {
+	l := &logs{}
+	clock := &clock{}
+	clock.set(start)
+	r := ca.NewRefusals(slog.New(slog.NewJSONHandler(l, nil)), clock.now, ca.RecordLimit{PerSecond: 1, Burst: 1})
+	r.Admit(ca.DoorChancery, "", errkind.NoCredential) // has a record of its own
+	const kept, each = 64, 100
+	for n := range kept * each {
+		r.Admit(ca.DoorChancery, fmt.Sprintf("10.0.0.%d:99", n%kept), errkind.NoCredential)
+	}
+	r.Admit(ca.DoorChancery, "192.0.2.1:99", errkind.NoCredential)
+	r.Flush()
+	for _, entry := range l.records(t, summaryMessage)[0]["busiest"].([]any) {
+		e := entry.(map[string]any)
+		if e["remote"] == "192.0.2.1" || e["at_least"].(float64) > each {
+			t.Errorf("shown is %v; all others had %d, and it had 1", e, each)
+		}
+	}
+}
+
+// TestTheLimitThatIsNotNamed wants a bound where nobody asks for one.
+func TestTheLimitThatIsNotNamed(t *testing.T) {
+	for name, limit := range map[string]ca.RecordLimit{"zero": {}, "less than zero": {PerSecond: -1, Burst: -1}} {
+		clock := &clock{}
+		clock.set(start)
+		r := ca.NewRefusals(slog.New(slog.DiscardHandler), clock.now, limit)
+		for _, step := range []struct {
+			move time.Duration
+			want int
+		}{{0, 200}, {time.Second, 100}, {time.Hour, 200}} {
+			clock.add(step.move)
+			admitted := 0
+			for range 1000 {
+				if r.Admit(ca.DoorChancery, "", errkind.NoCredential) {
+					admitted++
+				}
+			}
+			if admitted != step.want {
+				t.Errorf("%s: after %s, %d are admitted, want %d", name, step.move, admitted, step.want)
+			}
+		}
+		r.Flush()
+	}
+}
+
 // TestFlush wants the end to lose nothing, whoever refuses meanwhile, and to write nothing where there is nothing.
 func TestFlush(t *testing.T) {
 	l := &logs{}
@@ -155,6 +202,41 @@ func TestFlushWaitsForTheTimer(t *testing.T) {
 			t.Error("Flush returned before the summary was written")
 		}
 	})
+}
+
+// TestFlushWaitsForAllBefore wants a summary that takes long to be written to be waited for even if another has come after it.
+func TestFlushWaitsForAllBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := &stuckLog{}
+		r := ca.NewRefusals(slog.New(stuck), time.Now, ca.RecordLimit{PerSecond: 1, Burst: 1})
+		for range 3 {
+			for range 5 {
+				r.Admit(ca.DoorChancery, "", errkind.NoCredential)
+			}
+			time.Sleep(2 * time.Second) //nolint:forbidigo // of the fake clock
+			synctest.Wait()
+		}
+		r.Flush()
+		if began, done := stuck.began.Load(), stuck.done.Load(); began != 3 || done != began {
+			t.Errorf("Flush returned with %d of %d summaries written", done, began)
+		}
+	})
+}
+
+// stuckLog takes a minute for its first record, and no time for those that come meanwhile.
+type stuckLog struct {
+	slog.Handler
+	began, done atomic.Int64
+}
+
+func (s *stuckLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (s *stuckLog) Handle(context.Context, slog.Record) error {
+	if s.began.Add(1) == 1 {
+		time.Sleep(time.Minute) //nolint:forbidigo // of the fake clock
+	}
+	s.done.Add(1)
+	return nil
 }
 
 // slowLog takes a second for a record.
