@@ -70,6 +70,9 @@ func (a *Authority) approve(ctx context.Context, s *snapshot, order Order, d *de
 	if d.profile, err = s.profile(order.profile()); err != nil {
 		return err
 	}
+	if err := checkRenewal(order.Principal, d.profile.Name()); err != nil {
+		return err
+	}
 	if d.names, err = wantedNames(order, d.request, d.profile.FixedShape()); err != nil {
 		return err
 	}
@@ -123,6 +126,17 @@ func (s *snapshot) checkGranted(principal *identity.Principal, names identity.Na
 		}
 	}
 	return nil
+}
+
+// checkRenewal keeps a certificate that is no client's from becoming one: the key of a web server's certificate does not stand for its holder anywhere
+// else, and so renews that certificate and nothing more.
+func checkRenewal(principal *identity.Principal, profile string) error {
+	held := principal.Certificate
+	if held == nil || held.ClientAuth || held.Profile == profile {
+		return nil
+	}
+	return errkind.New(errkind.Denied, "a certificate of profile %s without the usage client_auth renews under that profile alone, not under %s: "+
+		"use the same profile, or another credential", held.Profile, profile).Because(errkind.NotRenewable)
 }
 
 // sign asks the backend and holds its answer against what was approved.

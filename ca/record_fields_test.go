@@ -46,7 +46,7 @@ func TestRecordFields(t *testing.T) {
 		}}},
 		"a certificate": {func(o *ca.Order) {
 			o.Principal.Method, o.Principal.Kubernetes, o.Principal.CredentialID = identity.MethodCertificate, nil, "0a"
-			o.Principal.Certificate = &identity.Certificate{Serial: "0a", NotAfter: end, Origin: identity.MethodJoinToken, Grace: true}
+			o.Principal.Certificate = &identity.Certificate{ClientAuth: true, Serial: "0a", NotAfter: end, Origin: identity.MethodJoinToken, Grace: true}
 		}, nil, []map[string]any{granted, {
 			"method": "certificate", "credential_id": "0a", "renews": "0a", "renews_not_after": "2027-01-15T13:00:00Z", "origin": "join_token", "grace": true,
 		}}},

@@ -123,7 +123,8 @@ func (p *Peer) authenticate(ctx context.Context, shown []*x509.Certificate) (*id
 	}
 	return &identity.Principal{
 		ID: id, Method: identity.MethodCertificate, CredentialID: entry.Serial.String(), Expiry: leaf.NotAfter.Add(p.config.Grace),
-		Certificate: &identity.Certificate{Serial: entry.Serial.String(), NotAfter: leaf.NotAfter, Origin: origin, Grace: grace},
+		Certificate: &identity.Certificate{Serial: entry.Serial.String(), NotAfter: leaf.NotAfter, Origin: origin, Grace: grace,
+			Profile: entry.Profile, ClientAuth: slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth)},
 	}, nil
 }
 

@@ -117,7 +117,7 @@ func (p *peers) issue(template x509.Certificate) {
 	p.leaf = certify(p.t, p.issuer, template)
 	p.source = &certificates{row: ledger.Entry{
 		State: ledger.Issued, Intent: ledger.Intent{
-			Serial: "\x09", Identity: "spiffe://cluster.local/vm/db-1", Origin: ledger.Origin{Method: string(identity.MethodJoinToken)},
+			Serial: "\x09", Identity: "spiffe://cluster.local/vm/db-1", Profile: "workload", Origin: ledger.Origin{Method: string(identity.MethodJoinToken)},
 		},
 		Outcome: ledger.Outcome{Serial: "\x09", LeafSerial: ledger.Serial(template.SerialNumber.Bytes()), Certificate: p.leaf.certificate.Raw},
 	}}
@@ -150,7 +150,8 @@ func TestPrincipalOfACertificate(t *testing.T) {
 		}
 		if principal.ID != spiffeid.RequireFromString("spiffe://cluster.local/vm/db-1") || principal.Method != identity.MethodCertificate ||
 			principal.CredentialID != "09" || !principal.Expiry.Equal(start.Add(time.Hour)) || principal.Kubernetes != nil || principal.JoinToken != nil ||
-			*principal.Certificate != (identity.Certificate{Serial: "09", NotAfter: p.leaf.certificate.NotAfter, Origin: identity.MethodJoinToken}) {
+			*principal.Certificate != (identity.Certificate{Serial: "09", NotAfter: p.leaf.certificate.NotAfter, Origin: identity.MethodJoinToken,
+				Profile: "workload", ClientAuth: true}) {
 			t.Errorf("%s: got %+v with %+v", name, principal, principal.Certificate)
 		}
 	}

@@ -68,6 +68,10 @@ type OIDC struct {
 type Certificate struct {
 	Serial   string // lower-case hexadecimal
 	NotAfter time.Time
+	// Profile is the profile that it was issued under. Without ClientAuth, the extended key usage by which its key may stand for its holder as a client,
+	// it renews under that profile alone.
+	Profile    string
+	ClientAuth bool
 	// Origin is the method by which the first certificate of the line was got.
 	Origin Method
 	// Grace is true if it had expired and was accepted nevertheless, within the grace that is configured.

@@ -48,8 +48,8 @@ same machine and as the same user.`,
 				return usageError{fmt.Errorf("--identity %q: it needs a path, such as spiffe://%s/vm/web-1", id, cfg.TrustDomain.Name())}
 			case identity.TrustDomain() != cfg.TrustDomain:
 				return usageError{fmt.Errorf("--identity %q: this authority's trust domain is %s", id, cfg.TrustDomain.Name())}
-			case strings.HasPrefix(identity.Path(), "/chancery/"):
-				return usageError{fmt.Errorf("--identity %q: paths below /chancery/ are the authority's own; choose another", id)}
+			case identity.Path() == "/chancery", strings.HasPrefix(identity.Path(), "/chancery/"):
+				return usageError{fmt.Errorf("--identity %q: /chancery and paths below it are the authority's own; choose another", id)}
 			case ttl < time.Second || ttl > maxTokenTTL:
 				return usageError{fmt.Errorf("--ttl %s: it is from 1s to %s", ttl, maxTokenTTL)}
 			case !cfg.Authentication.JoinTokens.Enabled:
