@@ -341,6 +341,7 @@ func TestReviewsBeyondTheSlotsAreTurnedAway(t *testing.T) {
 		if _, err := f.ask(t.Context(), numbered(begin, 3)); err != nil {
 			t.Errorf("after a slot was free: %v", err)
 		}
+		synctest.Wait() // for the review whose caller has left
 		if n := testutil.ToFloat64(f.metrics.inFlight); n != 0 {
 			t.Errorf("%v in flight at the end", n)
 		}
