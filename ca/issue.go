@@ -3,6 +3,7 @@ package ca
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/spiffe/go-spiffe/v2/spiffeid"
@@ -15,6 +16,7 @@ import (
 	"github.com/chancery-ca/chancery/ca/lint"
 	"github.com/chancery-ca/chancery/ca/profile"
 	"github.com/chancery-ca/chancery/csr"
+	"github.com/chancery-ca/chancery/internal/telemetry"
 	"github.com/chancery-ca/chancery/signer"
 )
 
@@ -126,6 +128,11 @@ func (s *snapshot) checkGranted(principal *identity.Principal, names identity.Na
 		}
 	}
 	return nil
+}
+
+// unsecret returns a text of others as the log would show it: without what looks like a token or a key.
+func unsecret(text string) string {
+	return telemetry.Redact(nil, slog.String("text", text)).Value.String()
 }
 
 // checkRenewal keeps a certificate that is no client's from becoming one: the key of a web server's certificate does not stand for its holder anywhere
@@ -244,7 +251,8 @@ func intent(order Order, d *decision) ledger.Intent {
 		origin.Pod, origin.PodUID, origin.Node, origin.NodeUID = k.PodName, k.PodUID, k.NodeName, k.NodeUID
 	}
 	if o := principal.OIDC; o != nil {
-		origin.Issuer, origin.Subject = o.Issuer, o.Subject
+		// an issuer's tokens say whatever it lets their holders say, a credential among it
+		origin.Issuer, origin.Subject, origin.CredentialID = o.Issuer, unsecret(o.Subject), unsecret(origin.CredentialID)
 	}
 	if held := principal.Certificate; held != nil {
 		origin.Renews, origin.FirstMethod = held.Serial, string(held.Origin)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spiffe/go-spiffe/v2/spiffeid"
+
+	"github.com/chancery-ca/chancery/ca/identity"
 )
 
 // MaxCacheTTL bounds how long an answer of the cluster is used again: as long as the API server's own cache of good tokens.
@@ -23,8 +25,8 @@ type Config struct {
 	ClusterIDs []string
 	// TrustDomain is where the identities of the cluster's service accounts live. Required.
 	TrustDomain spiffeid.TrustDomain
-	// Identity makes the identities of the cluster's service accounts. The zero IdentityPath means DefaultIdentityPath in TrustDomain.
-	Identity IdentityPath
+	// Identity makes the identities of the cluster's service accounts. The zero identity.Path means identity.DefaultPath in TrustDomain.
+	Identity identity.Path
 	// Issuer is the claim iss that tokens have to have, exactly. Empty: whatever the cluster accepts.
 	Issuer string
 	// Audiences are ours; a token has to be for one of them. At least one.
@@ -69,9 +71,9 @@ func (c Config) complete() (Config, error) {
 	case len(c.Audiences) == 0, slices.Contains(c.Audiences, ""):
 		return c, errors.New("tokenreview: audiences are empty or have an empty entry: name ours, or any token of the cluster would do")
 	}
-	if c.Identity.segments == nil {
+	if c.Identity.IsZero() {
 		var err error
-		if c.Identity, err = NewIdentityPath(c.TrustDomain, c.Cluster, DefaultIdentityPath); err != nil {
+		if c.Identity, err = identity.NewPath(c.TrustDomain, c.Cluster, identity.DefaultPath); err != nil {
 			return c, err
 		}
 	}

@@ -380,7 +380,7 @@ func newVerifiers(t testing.TB, edit func(*OfflineConfig)) *verifiers {
 	now := func() time.Time { return start }
 	objects := goodObjects()
 	v := &verifiers{api: newVerifyingCluster(t, objects, theKeys().published()...), objects: objects}
-	path, err := NewIdentityPath(trustDomain, "local", DefaultIdentityPath)
+	path, err := identity.NewPath(trustDomain, "local", identity.DefaultPath)
 	if err != nil {
 		t.Fatal(err)
 	}

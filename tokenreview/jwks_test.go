@@ -425,7 +425,7 @@ func TestKeysAreReplacedWhileCallersVerify(t *testing.T) {
 	if err := set.fetch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	path := must(NewIdentityPath(trustDomain, "local", DefaultIdentityPath))
+	path := must(identity.NewPath(trustDomain, "local", identity.DefaultPath))
 	offline := must(NewOffline(OfflineConfig{
 		Cluster: "local", Identity: path, Issuer: testIssuer, Audiences: []string{"chancery"}, Now: func() time.Time { return start },
 	}, set, nil, nil, nil))

@@ -49,7 +49,7 @@ func TestViewOnClientGoFakes(t *testing.T) {
 	account, node := aMeta("shop", "cart", "sa-1"), aMeta("", "node-a", "node-1")
 	account.APIVersion, account.Kind, node.APIVersion, node.Kind = "v1", "ServiceAccount", "v1", "Node"
 	meta := metadatafake.NewSimpleMetadataClient(scheme, account, node)
-	path, err := NewIdentityPath(trustDomain, "local", DefaultIdentityPath)
+	path, err := identity.NewPath(trustDomain, "local", identity.DefaultPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestViewOnHTTP(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	access := &rest.Config{Host: server.URL, BearerToken: "our-own-token", TLSClientConfig: rest.TLSClientConfig{CAData: pemOf(server)}}
-	path, err := NewIdentityPath(trustDomain, "local", DefaultIdentityPath)
+	path, err := identity.NewPath(trustDomain, "local", identity.DefaultPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestViewOnHTTP(t *testing.T) {
 }
 
 func TestNewViewRefuses(t *testing.T) {
-	path, err := NewIdentityPath(trustDomain, "local", DefaultIdentityPath)
+	path, err := identity.NewPath(trustDomain, "local", identity.DefaultPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestNewViewRefuses(t *testing.T) {
 		says   string
 	}{
 		"no cluster":      {edit: func(c *ViewConfig) { c.Cluster = "" }, says: "cluster is empty"},
-		"no path":         {edit: func(c *ViewConfig) { c.Identity = IdentityPath{} }, says: "identity path"},
+		"no path":         {edit: func(c *ViewConfig) { c.Identity = identity.Path{} }, says: "identity path"},
 		"too fresh":       {edit: func(c *ViewConfig) { c.MaxStaleness = time.Second }, says: "at least 10s"},
 		"negative":        {edit: func(c *ViewConfig) { c.MaxStaleness = -time.Minute }, says: "at least 10s"},
 		"too stale":       {edit: func(c *ViewConfig) { c.MaxStaleness = 2 * time.Hour }, says: "at most 1h"},
@@ -358,7 +358,7 @@ func BenchmarkOnNode(b *testing.B) {
 
 func loadedView(b *testing.B) (*View, *identity.Kubernetes) {
 	b.Helper()
-	path, err := NewIdentityPath(trustDomain, "local", DefaultIdentityPath)
+	path, err := identity.NewPath(trustDomain, "local", identity.DefaultPath)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -215,7 +215,7 @@ func newViewBedOf(t *testing.T, streams bool, edit ...func(*ViewConfig)) *viewBe
 	b.pods.objects = []metav1.Object{aPod("cart-x", "pod-1", "cart", "node-a")}
 	b.accounts.objects = []metav1.Object{aMeta("shop", "cart", "sa-1")}
 	b.nodes.objects = []metav1.Object{aMeta("", "node-a", "node-1")}
-	path, err := NewIdentityPath(trustDomain, "local", DefaultIdentityPath)
+	path, err := identity.NewPath(trustDomain, "local", identity.DefaultPath)
 	if err != nil {
 		t.Fatal(err)
 	}

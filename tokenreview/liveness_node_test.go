@@ -114,7 +114,7 @@ func TestOnNode(t *testing.T) {
 				b := proxyBed(t, func(c *ViewConfig) {
 					if test.path != "" {
 						var err error
-						if c.Identity, err = NewIdentityPath(trustDomain, "local", test.path); err != nil {
+						if c.Identity, err = identity.NewPath(trustDomain, "local", test.path); err != nil {
 							t.Fatal(err)
 						}
 					}

@@ -31,7 +31,7 @@ type ViewConfig struct {
 	// Cluster is the name of the cluster in principals, logs and metrics. Required.
 	Cluster string
 	// Identity makes the identities of the cluster's service accounts, for OnNode. Required.
-	Identity IdentityPath
+	Identity identity.Path
 	// MaxStaleness is how old the view may be and still be believed. Default 5m, from 10s to 1h. It is a trade: while the API server is away, pods
 	// go on renewing for as long without it; if it is this server that is cut off, a pod that was deleted meanwhile can renew for as long.
 	MaxStaleness time.Duration
@@ -51,8 +51,8 @@ func (c ViewConfig) complete() (ViewConfig, error) {
 	switch {
 	case c.Cluster == "":
 		return c, errors.New("tokenreview: cluster is empty: give the cluster a name for the audit records")
-	case c.Identity.segments == nil:
-		return c, errors.New("tokenreview: the view needs an identity path: make one with NewIdentityPath")
+	case c.Identity.IsZero():
+		return c, errors.New("tokenreview: the view needs an identity path: make one with identity.NewPath")
 	case c.QPS < 0 || c.Burst < 0:
 		return c, errors.New("tokenreview: QPS and burst of the view must not be negative")
 	case c.MaxStaleness != 0 && c.MaxStaleness < minStaleness:
@@ -265,7 +265,8 @@ func (v *View) alive(holder *identity.Kubernetes) (*record, error) {
 		case pod.account.Value() != holder.ServiceAccount:
 			return nil, gone("pod %s/%s is of service account %s and not %s", holder.Namespace, holder.PodName, pod.account.Value(), holder.ServiceAccount)
 		case pod.ended:
-			return nil, gone("pod %s/%s has ended", holder.Namespace, holder.PodName)
+			// final (Pod Lifecycle: a phase of Succeeded or Failed never changes), though the API server's authenticator does not look at it
+			return nil, gone("pod %s/%s has ended: %w", holder.Namespace, holder.PodName, ErrGone)
 		case holder.NodeName != "" && pod.node.Value() != holder.NodeName:
 			return nil, gone("pod %s/%s is on node %q and not on %s", holder.Namespace, holder.PodName, pod.node.Value(), holder.NodeName)
 		}

@@ -31,7 +31,7 @@ type OfflineConfig struct {
 	// Cluster is the name of the cluster in principals and audit records. Required.
 	Cluster string
 	// Identity makes the identities of the cluster's service accounts. Required.
-	Identity IdentityPath
+	Identity identity.Path
 	// Issuer is the claim iss that tokens have to have, exactly. Required.
 	Issuer string
 	// Audiences are ours; a token has to be for one of them. At least one.
@@ -54,8 +54,8 @@ func (c OfflineConfig) complete() (OfflineConfig, error) {
 	switch {
 	case c.Cluster == "":
 		return c, errors.New("tokenreview: cluster is empty: give the cluster a name for the audit records")
-	case c.Identity.segments == nil:
-		return c, errors.New("tokenreview: offline verification needs an identity path: make one with NewIdentityPath")
+	case c.Identity.IsZero():
+		return c, errors.New("tokenreview: offline verification needs an identity path: make one with identity.NewPath")
 	case c.Issuer == "":
 		return c, errors.New("tokenreview: issuer is empty: pin the one of the cluster's tokens, or any issuer with a known key would do")
 	case len(c.Audiences) == 0, slices.Contains(c.Audiences, ""):

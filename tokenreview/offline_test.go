@@ -161,7 +161,7 @@ func TestOfflineRules(t *testing.T) {
 		"an algorithm that is not ours": {func(c *OfflineConfig) { c.Algorithms = []string{"ES256", "ES384"} }, with(nil), errkind.BadSignature},
 		"one that is":                   {func(c *OfflineConfig) { c.Algorithms = []string{"ES256", "ES384"} }, func() string { return theKeys().p384.token(nil) }, accepted},
 		"a longer path": {func(c *OfflineConfig) {
-			c.Identity = must(NewIdentityPath(trustDomain, "local", "/k8s/{cluster}/{namespace}/{service_account}"))
+			c.Identity = must(identity.NewPath(trustDomain, "local", "/k8s/{cluster}/{namespace}/{service_account}"))
 		},
 			with(nil), accepted},
 	} {
@@ -219,7 +219,7 @@ func TestNewOfflineRefuses(t *testing.T) {
 		want string
 	}{
 		"no cluster":           {func(c *OfflineConfig) { c.Cluster = "" }, "cluster is empty"},
-		"no identity path":     {func(c *OfflineConfig) { c.Identity = IdentityPath{} }, "identity path"},
+		"no identity path":     {func(c *OfflineConfig) { c.Identity = identity.Path{} }, "identity path"},
 		"no issuer":            {func(c *OfflineConfig) { c.Issuer = "" }, "issuer is empty"},
 		"no audience":          {func(c *OfflineConfig) { c.Audiences = nil }, "audiences"},
 		"an empty audience":    {func(c *OfflineConfig) { c.Audiences = []string{"chancery", ""} }, "audiences"},
@@ -229,7 +229,7 @@ func TestNewOfflineRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := OfflineConfig{
-				Cluster: "local", Identity: must(NewIdentityPath(trustDomain, "local", DefaultIdentityPath)), Issuer: testIssuer, Audiences: []string{"chancery"},
+				Cluster: "local", Identity: must(identity.NewPath(trustDomain, "local", identity.DefaultPath)), Issuer: testIssuer, Audiences: []string{"chancery"},
 			}
 			if _, err := NewOffline(config, keys, nil, nil, nil); err != nil {
 				t.Fatal(err)
@@ -241,7 +241,7 @@ func TestNewOfflineRefuses(t *testing.T) {
 		})
 	}
 	config := OfflineConfig{
-		Cluster: "local", Identity: must(NewIdentityPath(trustDomain, "local", DefaultIdentityPath)), Issuer: testIssuer, Audiences: []string{"chancery"},
+		Cluster: "local", Identity: must(identity.NewPath(trustDomain, "local", identity.DefaultPath)), Issuer: testIssuer, Audiences: []string{"chancery"},
 	}
 	if _, err := NewOffline(config, nil, nil, nil, nil); err == nil {
 		t.Error("without keys")
@@ -276,7 +276,7 @@ func TestADeletedPodIsRefusedAtOnceWhateverIsRemembered(t *testing.T) {
 	v := newVerifiers(t, nil)
 	behind := newVerifyingCluster(t, goodObjects(), theKeys().published()...)
 	v.online.reviewer = behind
-	path := must(NewIdentityPath(trustDomain, "local", DefaultIdentityPath))
+	path := must(identity.NewPath(trustDomain, "local", identity.DefaultPath))
 	config := must(ViewConfig{Cluster: "local", Identity: path, Now: func() time.Time { return start }}.complete())
 	view := newView(sources{pods: source{resource: "pods"}, accounts: source{resource: "serviceaccounts"}, nodes: source{resource: "nodes"}}, config, nil)
 	v.live.liveness = view

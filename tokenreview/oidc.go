@@ -98,6 +98,9 @@ func (o *OIDC) verify(ctx context.Context, token string, parsed jwt) (*identity.
 	if err != nil {
 		return nil, err
 	}
+	if typ, _ := parsed.header.text("typ"); isAccessToken(typ) {
+		return nil, parsed.malformed("its typ is that of an access token (RFC 9068), not of an ID token")
+	}
 	if err := checkAlgorithm(parsed.header, o.config.Algorithms); err != nil {
 		return nil, err
 	}
@@ -122,6 +125,11 @@ func (o *OIDC) verify(ctx context.Context, token string, parsed jwt) (*identity.
 		ID: id, Method: identity.MethodOIDC, CredentialID: claimed.id, Expiry: claimed.expires,
 		OIDC: &identity.OIDC{Provider: o.config.Provider, Issuer: claimed.issuer, Subject: claimed.subject, Claims: claims},
 	}, nil
+}
+
+// isAccessToken tells whether a header's typ is that of RFC 9068 §2.1. Issuers sign access tokens with the same keys, for audiences that may be ours.
+func isAccessToken(typ string) bool {
+	return strings.TrimPrefix(strings.ToLower(typ), "application/") == "at+jwt"
 }
 
 // identify asks the mapping. What it says is held against the rules that no mapping can change.

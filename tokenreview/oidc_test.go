@@ -108,6 +108,9 @@ func TestIDTokens(t *testing.T) {
 			p.claims["deep"] = m
 		}, errkind.MalformedCredential},
 		"a number out of range":          {keys.rsa, raw("deep", "1e999"), errkind.MalformedCredential},
+		"an access token":                {keys.rsa, func(p *tokenParts) { p.header["typ"] = "at+jwt" }, errkind.MalformedCredential},
+		"an access token, in full":       {keys.rsa, func(p *tokenParts) { p.header["typ"] = "application/AT+JWT" }, errkind.MalformedCredential},
+		"typ JWT":                        {keys.rsa, func(p *tokenParts) { p.header["typ"] = "JWT" }, accepted},
 		"for someone else":               {keys.rsa, set("aud", "vault"), errkind.WrongAudience},
 		"for nobody":                     {keys.rsa, set("aud", nil), errkind.WrongAudience},
 		"expired":                        {keys.rsa, set("exp", start.Unix()), errkind.CredentialExpired},

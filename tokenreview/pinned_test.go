@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/chancery-ca/chancery/ca/errkind"
+	"github.com/chancery-ca/chancery/ca/identity"
 )
 
 func TestOnlinePinsTheIssuer(t *testing.T) {
@@ -45,7 +46,7 @@ func TestOnlinePinsTheIssuer(t *testing.T) {
 }
 
 func TestOnlineUsesTheIdentityPath(t *testing.T) {
-	path, err := NewIdentityPath(trustDomain, "east", "/c/{cluster}/{namespace}/{service_account}")
+	path, err := identity.NewPath(trustDomain, "east", "/c/{cluster}/{namespace}/{service_account}")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,8 @@ func (s *Server) watchTrustBundle(stream grpc.ServerStream) error {
 	case s.watch <- struct{}{}:
 		defer func() { <-s.watch }()
 	default:
-		return statusOf(errkind.New(errkind.Exhausted, "%d callers watch the trust bundle, the server's limit; try again", cap(s.watch)).After(10 * time.Second))
+		return statusOf(errkind.New(errkind.Exhausted, "%d callers watch the trust bundle, the server's limit; try again", cap(s.watch)).
+			Because(errkind.Overloaded).After(10 * time.Second))
 	}
 	if err := receive(stream, new(chanceryv1.WatchTrustBundleRequest)); err != nil {
 		return err
@@ -121,7 +122,7 @@ func namesOf(names *chanceryv1.Names) (identity.Names, error) {
 	for _, text := range names.GetIpAddresses() {
 		ip, err := netip.ParseAddr(text)
 		if err != nil || ip.Zone() != "" {
-			return identity.Names{}, errkind.New(errkind.Invalid, "names.ip_addresses: %.64q is not an IP address", text)
+			return identity.Names{}, errkind.New(errkind.Invalid, "names.ip_addresses: %.64q is not an IP address", text).Because(errkind.BadRequest)
 		}
 		out.IPs = append(out.IPs, ip)
 	}
@@ -133,7 +134,7 @@ func lifetimeOf(asked *durationpb.Duration) (time.Duration, error) {
 	case asked == nil:
 		return 0, nil
 	case asked.CheckValid() != nil || asked.GetSeconds() < 0 || asked.GetNanos() < 0:
-		return 0, errkind.New(errkind.Invalid, "lifetime: it must be a positive duration, or absent for the profile's default")
+		return 0, errkind.New(errkind.Invalid, "lifetime: it must be a positive duration, or absent for the profile's default").Because(errkind.BadRequest)
 	case asked.GetSeconds() > int64(maxLifetime/time.Second):
 		return maxLifetime, nil
 	default:

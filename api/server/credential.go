@@ -28,18 +28,19 @@ func credentialOf(ctx context.Context) (identity.Credential, error) {
 	case 1:
 		scheme, token, found := strings.Cut(tokens[0], " ")
 		if !found || !strings.EqualFold(scheme, "Bearer") || token == "" {
-			return credential, errkind.New(errkind.Unauthenticated, "the authorization header is not of the form: Bearer TOKEN")
+			return credential, errkind.New(errkind.Unauthenticated, "the authorization header is not of the form: Bearer TOKEN").Because(errkind.MalformedCredential)
 		}
 		credential.Bearer = identity.Secret(token)
 	default:
-		return credential, errkind.New(errkind.Unauthenticated, "the call has %d authorization headers; send exactly one", len(tokens))
+		return credential, errkind.New(errkind.Unauthenticated, "the call has %d authorization headers; send exactly one", len(tokens)).
+			Because(errkind.MalformedCredential)
 	}
 	switch clusters := md.Get("clusterid"); len(clusters) {
 	case 0:
 	case 1:
 		credential.ClusterID = clusters[0]
 	default:
-		return credential, errkind.New(errkind.Invalid, "the call has %d clusterid headers; send at most one", len(clusters))
+		return credential, errkind.New(errkind.Invalid, "the call has %d clusterid headers; send at most one", len(clusters)).Because(errkind.BadRequest)
 	}
 	return credential, nil
 }
@@ -86,7 +87,8 @@ func checkMetadata(ctx context.Context) error {
 		}
 	}
 	if size > maxMetadata {
-		return errkind.New(errkind.Unauthenticated, "the call's metadata is %d bytes; at most %d are read, and a token is at most 8 KiB", size, maxMetadata)
+		return errkind.New(errkind.Unauthenticated, "the call's metadata is %d bytes; at most %d are read, and a token is at most 8 KiB", size, maxMetadata).
+			Because(errkind.MalformedCredential)
 	}
 	return nil
 }

@@ -50,9 +50,11 @@ func receive(stream grpc.ServerStream, message proto.Message) error {
 
 // What is wrong with a message.
 var (
-	errNotOne = errkind.New(errkind.Invalid, "the call does not carry one message that decodes as this method's request")
-	errTooBig = errkind.New(errkind.Invalid, "the request is longer than %d bytes; a CSR has at most 16 KiB and the rest is small", maxMessage)
-	errPacked = errkind.New(errkind.Invalid, "the request is compressed; send it as it is")
+	errNotOne = errkind.New(errkind.Invalid, "the call does not carry one message that decodes as this method's request").
+			Because(errkind.BadRequest)
+	errTooBig = errkind.New(errkind.Invalid, "the request is longer than %d bytes; a CSR has at most 16 KiB and the rest is small", maxMessage).
+			Because(errkind.BadRequest)
+	errPacked = errkind.New(errkind.Invalid, "the request is compressed; send it as it is").Because(errkind.BadRequest)
 )
 
 // readFrame reads a length-prefixed message (gRPC over HTTP/2: Compressed-Flag Message-Length Message). Nothing of one that is too long is read.

@@ -7,13 +7,14 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/chancery-ca/chancery/ca"
 	"github.com/chancery-ca/chancery/ca/identity"
 	"github.com/chancery-ca/chancery/ca/ledger"
 	"github.com/chancery-ca/chancery/internal/config"
 	"github.com/chancery-ca/chancery/internal/telemetry"
 	"github.com/chancery-ca/chancery/tokenreview"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // doors are the authenticators of the two gRPC services, and the checks that say how they are.
@@ -212,12 +213,12 @@ func (c *cluster) authenticator(with *authentication, audiences []string) (ident
 			return nil, err
 		}
 	}
-	if c.settings.Mode == modeReview {
+	if c.settings.Mode == config.ModeReview {
 		with.addToReady(telemetry.Check{Name: "kubernetes-" + c.settings.Name + "-" + with.door, Severity: telemetry.Degraded, Run: reachable(online)})
 		with.addTask(func(ctx context.Context) error { return keepProbing(ctx, online) })
 		return online, nil
 	}
-	config := tokenreview.OfflineConfig{
+	offline := tokenreview.OfflineConfig{
 		Cluster:          c.settings.Name,
 		Identity:         c.identity,
 		Issuer:           c.settings.Issuer,
@@ -226,11 +227,11 @@ func (c *cluster) authenticator(with *authentication, audiences []string) (ident
 		AcceptNodeBound:  settings.NodeBoundTokens,
 		EnforceWarnAfter: settings.EnforceWarnAfter,
 	}
-	if c.settings.Mode == modeOffline {
-		return tokenreview.NewOffline(config, c.keys, nil, nil, with.logger)
+	if c.settings.Mode == config.ModeOffline {
+		return tokenreview.NewOffline(offline, c.keys, nil, nil, with.logger)
 	}
 	// the cluster is asked only about what its view cannot answer, so it is not probed either
-	return tokenreview.NewOffline(config, c.keys, c.view, online, with.logger)
+	return tokenreview.NewOffline(offline, c.keys, c.view, online, with.logger)
 }
 
 // How often a cluster is asked without a caller's need: one that answers, and one that does not.

@@ -9,21 +9,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/chancery-ca/chancery/ca/authorize"
+	"github.com/chancery-ca/chancery/ca/identity"
 	"github.com/chancery-ca/chancery/internal/config"
 	"github.com/chancery-ca/chancery/tokenreview"
-)
-
-// The modes of verifying a cluster's tokens.
-const (
-	modeReview  = "tokenreview"
-	modeLive    = "offline+liveness"
-	modeOffline = "offline"
 )
 
 // cluster is a cluster whose service-account tokens are accepted. Nothing in it is shared with another cluster.
 type cluster struct {
 	settings config.Cluster
-	identity tokenreview.IdentityPath
+	identity identity.Path
 	reviewer tokenreview.Reviewer // nil in mode offline
 	keys     *tokenreview.KeySet  // nil in mode tokenreview
 	view     *tokenreview.View    // nil unless tokens or node proxies need it
@@ -66,11 +60,11 @@ func newCluster(cfg *config.Config, settings config.Cluster, keyMetrics *tokenre
 	k := cfg.Authentication.Kubernetes
 	c := &cluster{settings: settings}
 	var err error
-	if c.identity, err = tokenreview.NewIdentityPath(cfg.TrustDomain, settings.Name, cmp.Or(settings.SPIFFEID, k.SPIFFEID)); err != nil {
+	if c.identity, err = identity.NewPath(cfg.TrustDomain, settings.Name, cmp.Or(settings.SPIFFEID, k.SPIFFEID)); err != nil {
 		return nil, fmt.Errorf("spiffe_id: %w", err)
 	}
 	var access *rest.Config
-	if settings.Mode != modeOffline {
+	if settings.Mode != config.ModeOffline {
 		if access, err = clusterAccess(settings.Kubeconfig); err != nil {
 			return nil, err
 		}
@@ -79,12 +73,12 @@ func newCluster(cfg *config.Config, settings config.Cluster, keyMetrics *tokenre
 			return nil, fmt.Errorf("kubeconfig: %w", err)
 		}
 	}
-	if settings.Mode != modeReview {
+	if settings.Mode != config.ModeReview {
 		if c.keys, err = newKeys(settings.Name, settings.JWKSURL, settings.JWKSFile, settings.CAFile, settings.Issuer, access, keyMetrics, logger); err != nil {
 			return nil, err
 		}
 	}
-	if settings.Mode == modeLive || len(settings.NodeProxies) > 0 {
+	if settings.Mode == config.ModeLive || len(settings.NodeProxies) > 0 {
 		c.view, err = tokenreview.NewView(access, tokenreview.ViewConfig{Cluster: settings.Name, Identity: c.identity, MaxStaleness: k.MaxStaleness}, logger)
 		if err != nil {
 			return nil, fmt.Errorf("kubeconfig: %w", err)
@@ -108,7 +102,7 @@ func clusterAccess(kubeconfig string) (*rest.Config, error) {
 	return access, nil
 }
 
-// nodeProxies returns the rule for the node proxies of all clusters, and false if there are none.
+// nodeProxies returns the rule for the node proxies of all clusters; nothing if there are none.
 func (all clusters) nodeProxies() ([]authorize.Named, error) {
 	var proxies []authorize.NodeProxies
 	for _, c := range all {

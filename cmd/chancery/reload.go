@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -44,7 +43,7 @@ func (p *process) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.keepsAnAnchor(policy); err != nil {
+	if err := p.keepsAnAnchor(policy, next.Signer.Driver); err != nil {
 		return err
 	}
 	if err := p.authority.Replace(ctx, policy); err != nil {
@@ -61,12 +60,12 @@ func (p *process) reload(ctx context.Context) error {
 
 // keepsAnAnchor refuses a bundle in which no trust anchor of the present one goes on. Whoever pinned these could not follow: not the clients, which refuse
 // such a bundle, and not the verifiers of what was issued.
-func (p *process) keepsAnAnchor(policy ca.Config) error {
+func (p *process) keepsAnAnchor(policy ca.Config, driver string) error {
 	current, _ := p.authority.Bundle()
 	next := policy.Signer.Roots()
 	if slices.ContainsFunc(current.Anchors(), next.Contains) {
 		return nil
 	}
-	return errors.New("signer.local.roots: none of the trust anchors in use is left in it, so that everything issued until now would stop to verify; " +
-		"keep the old anchors beside the new until nothing under them is left, or restart to change all of them at once")
+	return fmt.Errorf("signer.%s: none of the trust anchors in use is among its roots, so that everything issued until now would stop to verify; "+
+		"keep the old anchors beside the new until nothing under them is left, or restart to change all of them at once", driver)
 }

@@ -3,15 +3,17 @@ package config
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/chancery-ca/chancery/ca/identity"
 )
 
+// The modes in which the tokens of a cluster are verified.
 const (
-	modeReview  = "tokenreview"
-	modeLive    = "offline+liveness"
-	modeOffline = "offline"
+	ModeReview  = "tokenreview"
+	ModeLive    = "offline+liveness"
+	ModeOffline = "offline"
 )
 
 func (v *checker) authentication() {
@@ -101,7 +103,7 @@ func (v *checker) clusters() {
 		} else {
 			v.once(path+".issuer", c.Issuer, all, issuers, i)
 		}
-		if c.Kubeconfig == "" && c.Mode != modeOffline {
+		if c.Kubeconfig == "" && c.Mode != ModeOffline {
 			v.bad(path+".kubeconfig", "is empty; only mode offline can do without")
 		}
 		v.keySource(path, c.JWKSURL, c.JWKSFile)
@@ -139,9 +141,9 @@ func (v *checker) once(path, value, list string, seen map[string]int, i int) {
 
 // mode checks what a way of verifying tokens needs.
 func (v *checker) mode(path, mode, issuer string, proxies []string) {
-	v.oneOf(path+".mode", mode, modeReview, modeLive, modeOffline)
-	if mode != modeReview && issuer == "" && v.trusted(path+".mode", path+".issuer") {
-		v.bad(path+".issuer", "is empty; mode %s needs it, exactly as the cluster's tokens have it in iss", mode)
+	v.oneOf(path+".mode", mode, ModeReview, ModeLive, ModeOffline)
+	if mode != ModeReview && issuer == "" && v.trusted(path+".mode", path+".issuer") {
+		v.bad(v.latest(path+".issuer", path+".mode"), "mode %s needs issuer, exactly as the cluster's tokens have it in iss, and it is empty", mode)
 	}
 	v.count(path+".node_proxies", len(proxies), 0, 64)
 	unique(v, path+".node_proxies", proxies, func(at, account string) {
@@ -150,7 +152,7 @@ func (v *checker) mode(path, mode, issuer string, proxies []string) {
 			v.bad(at, "%q is not NAMESPACE/NAME of a service account", account)
 		}
 	})
-	if len(proxies) > 0 && mode == modeOffline {
+	if len(proxies) > 0 && mode == ModeOffline {
 		v.bad(path+".node_proxies", "needs a view of the cluster's pods, which mode offline does not have")
 	}
 }
@@ -177,38 +179,12 @@ func (v *checker) algorithms(path string, list []string) {
 	unique(v, path, list, func(at, name string) { v.oneOf(at, name, "RS256", "ES256", "ES384", "ES512") })
 }
 
-// identityPath checks the template of a SPIFFE ID's path. A field stands alone in its segment, so that no two service accounts share an identity.
+// identityPath checks the template of a SPIFFE ID's path.
 func (v *checker) identityPath(path, template string) {
-	rest, rooted := strings.CutPrefix(template, "/")
-	if !rooted {
-		v.bad(path, "%q does not begin with /", template)
-		return
+	if v.config.TrustDomain.IsZero() {
+		return // told already
 	}
-	var found []string
-	segments := strings.Split(rest, "/")
-	for _, segment := range segments {
-		field, isField := strings.CutPrefix(segment, "{")
-		field, closed := strings.CutSuffix(field, "}")
-		switch {
-		case isField && closed && slices.Contains([]string{"cluster", "namespace", "service_account"}, field):
-			if slices.Contains(found, field) {
-				v.bad(path, "%q has {%s} twice", template, field)
-			}
-			found = append(found, field)
-		case strings.ContainsAny(segment, "{}"):
-			v.bad(path, "%q: a segment is fixed text or one of {cluster}, {namespace}, {service_account} alone", template)
-		case segment == "" || segment == "." || segment == ".." || len(segment) > 63 || strings.Trim(segment, identityCharacters) != "":
-			v.bad(path, `%q: the segment %q is not 1 to 63 letters, digits, ".", "-" and "_"`, template, segment)
-		}
-	}
-	for _, needed := range []string{"namespace", "service_account"} {
-		if !slices.Contains(found, needed) {
-			v.bad(path, "%q lacks {%s}, so that service accounts would share an identity", template, needed)
-		}
-	}
-	if segments[0] == "chancery" || strings.HasPrefix(segments[0], "{") {
-		v.bad(path, "%q: the first segment has to be a fixed text other than chancery, below which are the authority's own identities", template)
+	if _, err := identity.NewPath(v.config.TrustDomain, "any", template); err != nil {
+		v.bad(path, "%s", err)
 	}
 }
-
-const identityCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_"

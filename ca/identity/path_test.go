@@ -1,4 +1,4 @@
-package tokenreview_test
+package identity_test
 
 import (
 	"strings"
@@ -6,17 +6,17 @@ import (
 
 	"github.com/spiffe/go-spiffe/v2/spiffeid"
 
-	"github.com/chancery-ca/chancery/tokenreview"
+	"github.com/chancery-ca/chancery/ca/identity"
 )
 
-func TestIdentityPath(t *testing.T) {
+func TestPath(t *testing.T) {
 	domain := spiffeid.RequireTrustDomainFromString("example.org")
 	for template, want := range map[string]string{
-		tokenreview.DefaultIdentityPath:                       "spiffe://example.org/ns/shop/sa/cart.v2",
+		identity.DefaultPath: "spiffe://example.org/ns/shop/sa/cart.v2",
 		"/cluster/{cluster}/ns/{namespace}/{service_account}": "spiffe://example.org/cluster/east/ns/shop/cart.v2",
 		"/k/{service_account}/{namespace}":                    "spiffe://example.org/k/cart.v2/shop",
 	} {
-		path, err := tokenreview.NewIdentityPath(domain, "east", template)
+		path, err := identity.NewPath(domain, "east", template)
 		if err != nil {
 			t.Errorf("%s: %v", template, err)
 			continue
@@ -32,7 +32,7 @@ func TestIdentityPath(t *testing.T) {
 	}
 }
 
-func TestIdentityPathRefuses(t *testing.T) {
+func TestPathRefuses(t *testing.T) {
 	domain := spiffeid.RequireTrustDomainFromString("example.org")
 	for template, want := range map[string]string{
 		"":                                    "does not begin with /",
@@ -48,17 +48,17 @@ func TestIdentityPathRefuses(t *testing.T) {
 		"/n s/{namespace}/{service_account}":      "a segment is fixed text",
 		"/../{namespace}/{service_account}":       "a segment is fixed text",
 	} {
-		if _, err := tokenreview.NewIdentityPath(domain, "east", template); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := identity.NewPath(domain, "east", template); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want an error with %q", template, err, want)
 		}
 	}
-	if _, err := tokenreview.NewIdentityPath(domain, "", "/c/{cluster}/{namespace}/{service_account}"); err == nil {
+	if _, err := identity.NewPath(domain, "", "/c/{cluster}/{namespace}/{service_account}"); err == nil {
 		t.Error("a cluster without a name has a path with its name")
 	}
-	if _, err := tokenreview.NewIdentityPath(spiffeid.TrustDomain{}, "east", tokenreview.DefaultIdentityPath); err == nil {
+	if _, err := identity.NewPath(spiffeid.TrustDomain{}, "east", identity.DefaultPath); err == nil {
 		t.Error("no trust domain")
 	}
-	if id, err := (tokenreview.IdentityPath{}).ID("a", "b"); err == nil {
+	if id, err := (identity.Path{}).ID("a", "b"); err == nil {
 		t.Errorf("the zero path makes %s", id)
 	}
 }
