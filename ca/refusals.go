@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chancery-ca/chancery/ca/errkind"
+	"github.com/chancery-ca/chancery/internal/admission"
 )
 
 // RecordLimit bounds a kind of audit record. Zero fields mean the values named here.
@@ -141,18 +142,13 @@ func counts[Name ~string](key string, of map[Name]uint64) slog.Attr {
 	return slog.Attr{Key: key, Value: slog.GroupValue(all...)}
 }
 
-// network returns what counts as one address: an IPv4 address, or the /64 of an IPv6 address, of which everyone has all.
+// network returns what counts as one address of a caller.
 func network(remote string) netip.Prefix {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return netip.Prefix{}
 	}
-	address := at.Addr().Unmap().WithZone("")
-	length := address.BitLen()
-	if address.Is6() {
-		length = 64
-	}
-	return netip.PrefixFrom(address, length).Masked()
+	return admission.Network(at.Addr())
 }
 
 const (

@@ -18,7 +18,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spiffe/go-spiffe/v2/spiffeid"
-	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
@@ -28,6 +27,7 @@ import (
 	"github.com/chancery-ca/chancery/ca/errkind"
 	"github.com/chancery-ca/chancery/ca/identity"
 	"github.com/chancery-ca/chancery/ca/ledger"
+	"github.com/chancery-ca/chancery/internal/admission"
 	"github.com/chancery-ca/chancery/internal/config"
 	"github.com/chancery-ca/chancery/internal/telemetry"
 )
@@ -67,8 +67,10 @@ type process struct {
 	config    atomic.Pointer[config.Config]
 	reloads   *prometheus.CounterVec
 	draining  chan struct{}
-	clusters  clusters                      // whose tokens are accepted
-	tasks     []func(context.Context) error // of the authenticators
+	clusters  clusters // whose tokens are accepted
+
+	connections *admission.Connections        // of the gRPC listeners
+	tasks       []func(context.Context) error // of the authenticators
 }
 
 // serve runs a server until ctx ends. Errors before it listens are of the configuration or the machine; they say what to mend.
@@ -96,6 +98,9 @@ func serve(ctx context.Context, cfg *config.Config, path string, logs io.Writer)
 		return usageError{err}
 	}
 	p.tasks, p.clusters = doors.tasks, doors.clusters
+	if p.connections, err = newConnections(cfg, registry, p.logger); err != nil {
+		return err
+	}
 	if err := p.start(ctx, cfg, doors, registry); err != nil {
 		return err
 	}
@@ -198,6 +203,12 @@ func (p *process) health(doors *doors) (live, ready *telemetry.Health, err error
 				return nil
 			}
 		}},
+		{Name: "connections", Severity: telemetry.Degraded, Run: func(context.Context) error {
+			if limit := p.config.Load().Limits.Connections; p.connections.Open() >= limit {
+				return fmt.Errorf("%d are open, the limit (limits.connections): new ones are refused", limit)
+			}
+			return nil
+		}},
 		{Name: "signer", Run: p.authority.Probe},
 		{Name: "ledger", Run: p.roll.Probe},
 	}, doors.checks...)
@@ -237,7 +248,7 @@ func (p *process) listen(ctx context.Context, cfg *config.Config, handler http.H
 		if err != nil {
 			return usageError{cannotListen(p.path, w.name, err)}
 		}
-		listeners = append(listeners, listener{w.name, netutil.LimitListener(l, cfg.Limits.Connections), p.server.GRPC(w.door)}) //nolint:contextcheck // calls have their own
+		listeners = append(listeners, listener{w.name, p.connections.Listener(l), p.server.GRPC(w.door)}) //nolint:contextcheck // calls have their own
 	}
 	plain, err := net.Listen("tcp", cfg.Listen.HTTP)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +45,7 @@ func TestServerScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": cmdExits, "grab": cmdGrab, "edit": cmdEdit, "mode": cmdMode, "keep": cmdKeep, "kept": cmdKept, "hierarchy": cmdHierarchy, "set": cmdSet,
 			"expired": cmdExpired, "ended": cmdEnded,
-			"server": cmdServer, "signal": cmdSignal, "ends": cmdEnds, "logged": cmdLogged, "metric": cmdMetric,
+			"server": cmdServer, "signal": cmdSignal, "ends": cmdEnds, "logged": cmdLogged, "hold": cmdHold, "release": cmdRelease, "metric": cmdMetric,
 		},
 	})
 }
@@ -258,6 +259,23 @@ func cmdLogged(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
+// hold NAME: opens a connection to a server and sends nothing, until release.
+func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg, len(args) == 1, "hold NAME")
+	conn, err := net.Dial("tcp", ts.Getenv(args[0]+"_GRPC"))
+	ts.Check(err)
+	stateOf(ts).held = append(stateOf(ts).held, conn)
+}
+
+// release closes what hold has opened.
+func cmdRelease(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg, len(args) == 0, "release")
+	for _, conn := range stateOf(ts).held {
+		ts.Check(conn.Close())
+	}
+	stateOf(ts).held = nil
+}
+
 // metric NAME LINE: holds a line of a server's metrics.
 func cmdMetric(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg, len(args) == 2, "metric NAME LINE")
@@ -279,6 +297,7 @@ func cmdMetric(ts *testscript.TestScript, neg bool, args []string) {
 type scriptState struct {
 	servers map[string]*running
 	kept    map[string]string
+	held    []net.Conn
 }
 
 type stateKey struct{}

@@ -70,6 +70,7 @@ type Limits struct {
 	Handshakes     int     `yaml:"handshakes"` // 0: two for each processor
 	Watchers       int     `yaml:"watchers"`
 	Connections    int     `yaml:"connections"`
+	PerAddress     int     `yaml:"connections_per_address"`
 }
 
 // Log describes the server's log.

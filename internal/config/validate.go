@@ -116,6 +116,7 @@ func (v *checker) limits() {
 	v.within("limits.handshakes", float64(l.Handshakes), 100_000)
 	v.number("limits.watchers", l.Watchers, 1_000_000)
 	v.number("limits.connections", l.Connections, 1_000_000)
+	v.number("limits.connections_per_address", l.PerAddress, 1_000_000)
 }
 
 func (v *checker) drivers() {
